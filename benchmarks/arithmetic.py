@@ -23,7 +23,7 @@ from pertinent.array_types import Array, Floats
 from pertinent.asks import Algorithm, Compute, Fork, Values
 from pertinent.explainers.base import DEFAULT_BUDGET, DEFAULT_SPARSITIES, Task, explainers
 from pertinent.models.base import Answer
-from pertinent.models.torch.tokens import TokenBatch, collate
+from pertinent.models.tokens.batches import TokenBatch, collate
 
 METHODS = ("shapley", "kernel-shap", "lime", "parallel-local-search", "thompson-search")
 SPECIAL = 2

@@ -27,8 +27,8 @@ from common import bert_base, flops, matmul_peak, random_texts, save, synchronis
 
 import pertinent
 from pertinent.array_types import Ints
+from pertinent.models.tokens.batches import TokenBatch
 from pertinent.models.torch import devices
-from pertinent.models.torch.tokens import TokenBatch
 
 METHODS = ("shapley", "kernel-shap", "lime", "parallel-local-search", "thompson-search")
 WARM_UP = 24

@@ -15,8 +15,8 @@ import torch
 from common import bert_base, save
 from torch.nn.attention import sdpa_kernel
 
+from pertinent.models.tokens.attention_bias import hiding_bias
 from pertinent.models.torch.devices import ATTENTION
-from pertinent.models.torch.weighted_attention import hiding_bias
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 DTYPE = torch.bfloat16 if DEVICE == "cuda" else torch.float32

@@ -1,7 +1,6 @@
 """What the documentation shows works: its Python runs, its commands parse, its tables are complete."""
 
 import doctest
-import inspect
 import logging
 import os
 import re
@@ -9,30 +8,22 @@ import shlex
 import subprocess
 import sys
 import tomllib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from pkgutil import resolve_name
 
 import pytest
 
 import pertinent
 from pertinent.cli.commands import COMMANDS
 from pertinent.cli.loading import load_methods
-from pertinent.cli.parser import command_parser, parse
-from pertinent.diagnostics.base import Diagnostic
+from pertinent.cli.parser import parse
 from pertinent.explainers import explainers
 from pertinent.inputs.modality import modalities
 from pertinent.learners import learned
 from pertinent.metrics import metrics
-from pertinent.models.base import constructor_options
 from pertinent.models.embedded.load import NAMES
-from pertinent.models.function import FunctionModel
 from pertinent.models.heads.base import heads
-from pertinent.outputs import NAMES as OUTPUTS
 from pertinent.removals import removals
-from pertinent.results.base import Result
-from pertinent.results.evaluation import Measures
 from pertinent.runs.model_names import is_own
 from tests import tiny_lm
 
@@ -172,11 +163,10 @@ def test_links_lead_somewhere(page):
 
 # -- what is listed is all there is ------------------------------------------------------------
 
-REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
 HOW_TO = "\n".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "how-to").glob("*.md"))
 
 
-def section(title, text=REFERENCE):
+def section(title, text):
     """What stands under a heading, with its sub-headings."""
     found = re.search(rf"^(#+) {re.escape(title)}\n(.*?)(?=^#{{1,6}} |\Z)", text, re.MULTILINE | re.DOTALL)
     assert found, f"no section {title!r}"
@@ -193,25 +183,6 @@ def rows(text):
     return {m[1]: row[1:] for row in cells if (m := re.match(r"`([^`]+)`$", row[0].strip("| ")))}
 
 
-@pytest.mark.parametrize("what", CATALOGUES)
-def test_reference_has_every_registered_name_and_setting(what):
-    table = rows(section(what.capitalize()))
-    entries = {entry.name: entry for entry in CATALOGUES[what]()}
-    assert list(table) == list(entries)
-    for key, entry in entries.items():
-        shown = re.findall(r"`([^`]+)`", table[key][-1])
-        assert shown == [f"{setting}={default!r}" for setting, default in entry.settings.items()], key
-        assert entry.summary == table[key][0], key
-    if what == "metrics":
-        assert all(cls.better == table[key][1] for key, cls in metrics.all().items())
-    if what == "removals":
-        for key, cls in removals.all().items():
-            assert getattr(pertinent.removals, cls.__name__) is cls
-            assert table[key][1:3] == [", ".join(cls.kinds()), f"`{cls.__name__}`"]
-    else:
-        assert all(entry.paper == table[key][-2] for key, entry in entries.items())
-
-
 @pytest.mark.parametrize(
     ("title", "what"), [("Choose a removal", "removals"), ("Choose a method and a budget", "methods")]
 )
@@ -219,152 +190,8 @@ def test_how_to_tables_are_complete(title, what):
     assert sorted(rows(section(title, HOW_TO))) == [entry.name for entry in CATALOGUES[what]()]
 
 
-@pytest.mark.parametrize("what", CATALOGUES)
-def test_every_setting_is_explained_below_the_table(what):
-    below = "\n".join(line for line in section(what.capitalize()).splitlines() if not line.startswith("|"))
-    settings = {setting for entry in CATALOGUES[what]() for setting in entry.settings}
-    assert not [setting for setting in sorted(settings) if f"`{setting}`" not in below]
-
-
-@pytest.mark.parametrize("what", CATALOGUES)
-def test_readme_names_everything(what):
-    text = README.read_text(encoding="utf-8")
-    assert not [entry.name for entry in CATALOGUES[what]() if f"`{entry.name}`" not in text]
-
-
-def test_reference_has_every_public_name():
-    missing = [public for public in pertinent.__all__ if f"`pertinent.{public}`" not in REFERENCE]
-    assert not missing
-
-
-FUNCTIONS = [f for f in pertinent.__all__ if not inspect.isclass(getattr(pertinent, f))]
-
-
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_reference_has_every_parameter_and_default(function):
-    table = rows(section(f"`pertinent.{function}`"))
-    parameters = inspect.signature(resolve_name(f"pertinent.{function}")).parameters.values()
-    named = [p for p in parameters if p.kind is not p.VAR_KEYWORD]
-    known = {p.name: "required" if p.default is p.empty else f"`{p.default!r}`" for p in named}
-    if len(named) == len(parameters):
-        assert {key: row[0] for key, row in table.items()} == known
-    else:
-        assert known.items() <= {key: row[0] for key, row in table.items()}.items()
-
-
-CLASSES = [c for c in pertinent.__all__ if c not in FUNCTIONS and c != "PertinentError"]
-
-
-SHARED = {Result: "Every result", Diagnostic: "Every diagnostic", Measures: "`pertinent.Evaluation`"}
-"""Where the reference says what all classes with a base have in common."""
-
-
-def shown_in(title):
-    """The names that stand in the first cells of a section's tables."""
-    return set(re.findall(r"`(\w+)[^`]*`", "\n".join(_first_cells(section(title)))))
-
-
-def public_names(thing):
-    fields = {*getattr(thing, "__dataclass_fields__", ()), *thing.__annotations__}
-    return {name for name in (*dir(thing), *fields) if name[0] != "_"}
-
-
-@pytest.mark.parametrize("cls", CLASSES)
-def test_reference_has_every_attribute_and_method(cls):
-    thing = getattr(pertinent, cls)
-    public = public_names(thing) | ({"failures"} if issubclass(thing, Sequence) else set())
-    public -= set(dir(Sequence)) if issubclass(thing, Sequence) else set()
-    shown, known = shown_in(f"`pertinent.{cls}`"), set()
-    for base, title in SHARED.items():
-        known |= shown_in(title) if issubclass(thing, base) else set()
-    assert shown <= public <= shown | known
-
-
-@pytest.mark.parametrize("base", [Result, Diagnostic])
-def test_reference_has_what_results_have_in_common(base):
-    inherited = public_names(Result) if base is Diagnostic else set()
-    assert public_names(base) - inherited <= shown_in(SHARED[base]) <= public_names(base)
-
-
-def _first_cells(text):
-    return [line.strip("|").split(" | ")[0] for line in text.splitlines() if line.startswith("| `")]
-
-
-def test_reference_has_the_parameters_of_a_request():
-    cells = _first_cells(section("`pertinent.Request`"))
-    shown = next(cell for cell in cells if cell.startswith(" `from_method("))
-    parameters = inspect.signature(pertinent.Request.from_method).parameters
-    assert not [p for p in parameters if f"{p}=" not in shown]
-
-
-def test_reference_has_every_option_of_wrap():
-    text = section("`pertinent.wrap`")
-    of_data = set(constructor_options(FunctionModel))
-    options = {name: set(head.options()) for name, head in heads.all().items()}
-    assert set(rows(text)) - {"thing", "(model, tokenizer)", "torch.nn.Module"} == of_data.union(
-        *options.values()
-    )
-    kinds = {
-        "transformers": "text-classification",
-        "`(model": "text-classification",
-        "image classifier": "image-classification",
-        "reader": "question-answering",
-        "language": "language-model",
-    }
-    lines = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in text.splitlines()]
-    kinds |= {start: start for start in ("`torch", "fitted", "function")}
-    table = {
-        kind: cells[-1] for cells in lines for start, kind in kinds.items() if cells[0].startswith(start)
-    }
-    assert options.pop("encoder-decoder") == options["language-model"]
-    assert {kind: set(re.findall(r"`(\w+)`", cell)) for kind, cell in table.items()} == {
-        **options,
-        **dict.fromkeys(("`torch", "fitted", "function"), of_data),
-    }
-
-
-def test_reference_has_every_output():
-    assert set(rows(section("Outputs"))) == {f'"{name}"' for name in OUTPUTS}
-
-
-def test_reference_has_every_embedded_model():
-    text = section("`pertinent.load`")
-    assert not [name for name in NAMES if f"- `{name}`: " not in text]
-
-
 def test_entry_points_are_in_the_groups_that_are_read():
     (shown,) = blocks(ROOT / "docs" / "how-it-works.md", "toml")
     groups = tomllib.loads(shown.code)["project"]["entry-points"]
     registries = (explainers, learned, metrics, modalities, removals)
     assert set(groups) == {registry.group for registry in registries}
-
-
-def test_reference_has_every_error():
-    shown = section("`pertinent.PertinentError`")
-    errors = inspect.getmembers(__import__("pertinent.errors").errors, inspect.isclass)
-    assert not [n for n, e in errors if issubclass(e, pertinent.PertinentError) and n not in shown]
-
-
-def test_reference_has_every_command_and_its_function():
-    table = rows(section("Commands"))
-    assert {command: row[0].strip("`") for command, row in table.items()} == {
-        f"pertinent {name}": command.function or "none" for name, command in COMMANDS.items()
-    }
-
-
-def test_reference_has_every_option_that_is_no_parameter():
-    real = {}
-    for command in COMMANDS:
-        parser = command_parser(command)
-        for action in parser._actions:
-            if action.dest != "help" and action.dest not in parser.get_default("parameters"):
-                flag = max(action.option_strings, key=len, default=action.metavar)
-                real.setdefault(flag, set()).add(command)
-    shown = {}
-    for first, row in rows(section("Options", section("Command line"))).items():
-        shown[first.split()[0]] = set(COMMANDS) if row[0] == "all" else set(row[0].split(", "))
-    assert shown == real
-
-
-def test_reference_has_the_version_it_describes():
-    assert f"version {pertinent.__version__}" in REFERENCE

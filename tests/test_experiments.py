@@ -11,7 +11,6 @@ from typing import Annotated
 
 import numpy as np
 import pytest
-
 from experiments.shared import command_line, intervals
 from experiments.shared.data import Examples, read_packed, shuffled, write_packed
 from experiments.shared.options import add_options, options_for
@@ -278,7 +277,7 @@ def test_stages_wait_for_those_whose_records_they_read():
     names = [[own.name for own in batch] for batch in command_line.batches(every)]
     assert names == [["one", "two"], ["three"], ["timed"]]
     assert len(list(command_line.batches(every[1:3]))) == 1
-    with pytest.raises(ValueError, match="two stages called 'one'"):
+    with pytest.raises(ValueError, match="two stages called"):
         stages.add()(every[0].function)
 
 
@@ -288,7 +287,7 @@ def test_the_command_line_lists_papers_and_stages(capsys):
     assert command_line.main(["hase2021"]) == 0 and command_line.main(["hase2021", "trian"]) == 2
     printed = capsys.readouterr().out
     assert "  train             Train all models" in printed and "  tables            Rebuild" in printed
-    with pytest.raises(SystemExit, match="--pages must be of table1.md, "):
+    with pytest.raises(SystemExit, match="--pages must be of"):
         command_line.main(["hase2021", "tables", "--pages", "table99.md"])
 
 

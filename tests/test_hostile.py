@@ -9,7 +9,7 @@ from rich.console import Console
 import pertinent
 from pertinent.errors import InputError, ModelError
 from pertinent.models.embedded.load import load_transformer
-from pertinent.models.torch.masked_lm import load_filler
+from pertinent.models.tokens.masked_lm import load_filler
 from tests import tiny
 from tests.explanations import changed
 

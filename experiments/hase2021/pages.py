@@ -36,7 +36,7 @@ parts_of = lru_cache(maxsize=2)(read_parts)
 
 
 def merge_sections(new: str, old: str) -> str:
-    """Return the new page with the sections of the old one that it lacks; data sets in order, then the others."""
+    """Return the new page with those sections of the old one that it lacks, data sets first."""
     head, *new_sections = re.split(r"\n(?=## )", new)
     _, *old_sections = re.split(r"\n(?=## )", old)
     names = [spec.name for spec in SETS.values()]

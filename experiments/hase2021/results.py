@@ -79,7 +79,7 @@ class Part:
         return self._stack(key, lambda row: 100.0 * np.array(row["course"], dtype=float))
 
     def _stack(self, key: Key, values_of: Callable[[dict[str, Any]], Floats]) -> Floats | None:
-        """Return a row for each seed; NaN where a seed was not measured, so that rows of two cells are pairs."""
+        """Return a row for each seed, NaN where it was not measured, so that rows of two cells are pairs."""
         if key not in self._rows:
             return None
         n = self._inputs[key[-1]]

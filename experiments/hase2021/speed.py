@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
+from benchmarks.common import random_texts, word_tokenizer
 
 import pertinent
-from benchmarks.common import random_texts, word_tokenizer
 from experiments.hase2021.methods import BUDGET
 from experiments.shared.pages import MISSING, table
 from experiments.shared.stages import Run

@@ -278,7 +278,7 @@ def starts_of(dataset: str) -> list[str]:
 
 
 def start_of(dataset: str, seed: int) -> str | None:
-    """Return the model that one of this data set starts from, of the same seed if the paper has its data set."""
+    """Return the model that one of this data set starts from, of the same seed if it is the paper's."""
     start = TRAINED_ON[dataset].start
     return None if start is None else model_name(start, None, 0 if start in STARTS else seed)
 

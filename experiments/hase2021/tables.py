@@ -200,7 +200,7 @@ def main_table(parts: Parts) -> str:
 
 
 def accuracies_by_training(results: Path, dataset: str) -> list[Floats] | None:
-    """Return standard and CT accuracies in % (seeds, points); NaN where a seed lacks one, ``None`` without both."""
+    """Return standard and CT accuracies in % (seeds, points), NaN where a seed has none."""
     by_seed = []
     for start in (f"{dataset}-{training}-" for training in TRAININGS):
         files = results.glob(f"{start}*.train.json")

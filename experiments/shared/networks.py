@@ -31,14 +31,14 @@ def train_by_adam(
         for batch in torch.randperm(n, device=device).split(batch_size):
             loss = loss_of(batch)
             optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             optimizer.step()
 
 
 def word_tokenizer(
     texts: Sequence[str], vocabulary: Callable[[list[list[str]]], list[str]], max_length: int
 ) -> Any:
-    """Return a tokenizer of lower-case words and signs; the vocabulary is chosen from the words of each text."""
+    """Return a tokenizer of lower-case words; the vocabulary is chosen from the words of each text."""
     normalizer, splitter = normalizers.Lowercase(), pre_tokenizers.Whitespace()
     words = [
         [word for word, _ in splitter.pre_tokenize_str(normalizer.normalize_str(text))] for text in texts

@@ -55,7 +55,8 @@ def _add(parser: argparse.ArgumentParser, parameter: inspect.Parameter, hint: An
     if get_origin(hint) is UnionType:
         (hint,) = [kind for kind in get_args(hint) if kind is not NoneType]
     is_required = parameter.default is inspect.Parameter.empty
-    flag, options = parameter.name.replace("_", "-"), {"default": argparse.SUPPRESS, "required": is_required}
+    flag = parameter.name.replace("_", "-")
+    options: dict[str, Any] = {"default": argparse.SUPPRESS, "required": is_required}
     if hint is bool:
         action = "store_false" if parameter.default else "store_true"
         flag = f"no-{flag}" if parameter.default else flag

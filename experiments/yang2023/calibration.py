@@ -80,7 +80,7 @@ def matrix(rows: Sequence[dict[str, float]]) -> Floats:
 def calibrated(
     features: Floats | None, decided: Ints, labels: Ints, splits: Sequence[Masks]
 ) -> tuple[Floats, list[float]]:
-    """Return whether each pair is decided correctly (splits, pairs), NaN where it was learned from, and AUCs."""
+    """Return whether pairs are decided correctly (splits, pairs), NaN for training pairs, and AUCs."""
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.metrics import roc_auc_score
 

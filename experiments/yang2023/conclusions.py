@@ -78,7 +78,7 @@ def halves(values: Floats, lengths: Floats) -> Difference | None:
 
 
 def shorter(results: Results, dataset: str) -> Difference | None:
-    """Return the correlation between seeds of KS-200 on the shorter half of the texts minus the longer half."""
+    """Return the correlation between seeds of KS-200, of the shorter half of the texts minus the longer."""
     values = results.column(dataset, "method-KS-200", "spearman")
     lengths = results.column(dataset, "method-KS-200", "features")
     return None if values is None or lengths is None else halves(values, lengths)
@@ -110,7 +110,7 @@ def speedup(stage: str) -> Gap:
 
 
 def calibration(other: str) -> Gap:
-    """Return the accuracy on MRPC with the amortized model's explanations minus that with another method's."""
+    """Return the accuracy on MRPC with the amortized model minus that with another method."""
 
     def gap(results: Results, dataset: str) -> Difference | None:
         rows = (results.stage(dataset, "calibration") or {}).get("rows", {})
@@ -288,7 +288,7 @@ def verdict(gaps: list[Difference]) -> str:
 
 
 def rows(results: Results) -> list[list[str]]:
-    """Return a row for each finding: the paper's numbers, the difference on each data set, and the verdict."""
+    """Return a row for each finding: the paper's numbers, our differences, and the verdict."""
     lines = []
     for finding in FINDINGS:
         pairs = [measured(results, finding, dataset) for dataset in SETS_OF_FINDINGS]

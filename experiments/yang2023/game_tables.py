@@ -88,7 +88,7 @@ def transfer(records: Records) -> str:
 
 
 def agreements(record: GameRecord, texts: str, method: str) -> list[str]:
-    """Return the agreement with SVS-25, its deviation over seeds, with special tokens, and with the reference."""
+    """Return the agreement with SVS-25, its deviation, with special tokens, and with the reference."""
     return [
         show_mean(record.agreement(texts, method)),
         number(record.spread(texts, method), ".3f"),

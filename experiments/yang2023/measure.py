@@ -1,4 +1,4 @@
-"""Measures of explanations: agreement between seeds and with references, accuracy without the top features."""
+"""Measures of explanations: agreement with references and between seeds, accuracy without top features."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def least_seconds(
 def accuracy(
     model: Model, explanations: Explanations, labels: Sequence[int]
 ) -> dict[str, dict[str, list[int]]]:
-    """Return 1 for each text that is classified correctly, else 0, with the top features masked and with none."""
+    """Return 1 for each text that is classified correctly, else 0, with and without the top features."""
     whole = [int(e.prediction.values.argmax() == labels[e.index]) for e in explanations]
     right = {}
     for removal in REMOVALS:

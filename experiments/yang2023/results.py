@@ -68,7 +68,7 @@ class Results:
         return float(np.std(means, ddof=1)) if len(means) > 1 else None
 
     def curve(self, dataset: str, share: int) -> tuple[str, int | None]:
-        """Return the record of amortized models of a share of the training texts in percent, and their number."""
+        """Return the record of amortized models of a percentage of the training texts, and their number."""
         if share == WHOLE:
             return "method-amortized", (self.stage(dataset, "learned") or {}).get("texts")
         stage = f"curve-{share}"

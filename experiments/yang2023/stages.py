@@ -98,7 +98,7 @@ def game(run: Run, *, sets: GameNames = tuple(GAME_SIZES), sizes: Sequence[str] 
 def game_timings(
     run: Run, *, sets: GameNames = tuple(GAME_SIZES), sizes: Sequence[str] = ()
 ) -> Iterator[Job]:
-    """Measure the seconds of KS-200 with one mask per pass, as captum's default, and of the amortized model."""
+    """Measure the seconds of KS-200 with one mask per pass, captum's default, and of the amortized model."""
     for dataset in sets:
         compute = partial(time_game, dataset=dataset, sizes=GAME_SIZES[dataset].changed(sizes))
         yield Job(f"{dataset}.game-timings.json", compute, [f"{dataset}.game.json"])

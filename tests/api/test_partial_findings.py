@@ -1,4 +1,4 @@
-"""Methods publish what they have found so far; whether somebody listens changes nothing else."""
+"""Methods publish partial explanations; whether somebody listens changes nothing else."""
 
 import numpy as np
 import pytest
@@ -75,14 +75,14 @@ def test_estimates_of_shapley_values_are_published_round_by_round(name):
     same(found, alone)
     closer = []
     for index, explanation in enumerate(found):
-        own = [p for p in heard if p.key == (index, 0)]
+        own = [p for p in heard if p.index == index]
         assert len(own) >= 2
         spent = [p.evaluations for p in own]
         assert spent == sorted(set(spent))
         assert spent[-1] < explanation.evaluations
         for partial in own:
-            assert partial.finding.scores.shape == partial.finding.standard_errors.shape == (3, N)
-        away = [np.abs(p.finding.scores[explanation.target] - explanation.scores).mean() for p in own]
+            assert partial.class_scores.shape == partial.class_standard_errors.shape == (3, N)
+        away = [np.abs(p.scores - explanation.scores).mean() for p in own]
         closer.append(away[0] - away[-1])
     assert np.mean(closer) >= 0
 
@@ -96,7 +96,7 @@ def test_searches_publish_the_best_sets_so_far(method):
     assert rows == rows_alone
     same(found, alone)
     for index, explanation in enumerate(found):
-        own = [p.finding.chosen for p in heard if p.key == (index, 0)]
+        own = [p.chosen for p in heard if p.index == index]
         assert own
         assert set(own[-1]) == {0.2, 0.4}
         for chosen in own:
@@ -116,8 +116,8 @@ def test_anchors_publish_the_best_of_each_size():
     same(found, alone)
     assert heard
     for partial in heard:
-        assert partial.finding.chosen[0.6].sum() == np.ceil(0.6 * N)
-        assert partial.finding.details["precision low"] <= 1
+        assert partial.chosen[0.6].sum() == np.ceil(0.6 * N)
+        assert partial.details["precision low"] <= 1
 
 
 def test_a_listener_gets_the_models_own_columns_with_the_errors_of_random_draws():
@@ -125,10 +125,10 @@ def test_a_listener_gets_the_models_own_columns_with_the_errors_of_random_draws(
     heard = []
     found, _ = explained("kernel-shap", heard.append, removal="background", budget=180)
     for partial in heard:
-        assert partial.finding.scores.shape == partial.finding.standard_errors.shape == (3, N)
-        assert partial.finding.base_values.shape == (3,)
-        assert (partial.finding.standard_errors > 0).all()
-    assert (heard[-1].finding.standard_errors[found[0].target] > 0).all()
+        assert partial.class_scores.shape == partial.class_standard_errors.shape == (3, N)
+        assert partial.base_values.shape == (3,)
+        assert (partial.class_standard_errors > 0).all()
+    assert heard[-1].target == found[0].target
 
 
 def test_a_search_does_not_publish_what_its_start_finds():
@@ -138,7 +138,7 @@ def test_a_search_does_not_publish_what_its_start_finds():
     request = pertinent.Request.from_method("parallel-local-search", settings, budget=200, sparsity=0.4)
     explain_all(Run(model, ROWS[:1], on_partial=heard.append), [request])
     assert heard
-    assert all(p.finding.scores is None and p.finding.chosen for p in heard)
+    assert all(p.meaning == "membership" and p.chosen for p in heard)
 
 
 def test_a_method_of_ones_own_publishes():
@@ -157,6 +157,6 @@ def test_a_method_of_ones_own_publishes():
     model = pertinent.wrap(Recorder(), output="logit")
     request = pertinent.Request.from_method(Slow())
     (found,) = explain_all(Run(model, ROWS[:1], on_partial=heard.append), [request])
-    assert [int((p.finding.scores != 0).sum()) for p in heard] == list(range(1, N + 1))
+    assert [int((p.scores != 0).sum()) for p in heard] == list(range(1, N + 1))
     assert [p.evaluations for p in heard] == list(range(1, N + 1))
-    np.testing.assert_array_equal(heard[-1].finding.scores, found.scores)
+    np.testing.assert_array_equal(heard[-1].scores, found.scores)

@@ -83,7 +83,8 @@ def test_partial_findings_come_while_it_goes_on():
         e = future.result(20)
     assert heard
     assert heard[0].evaluations <= heard[-1].evaluations <= e.evaluations
-    assert heard[-1].finding.scores.shape[-1] == len(e.scores)
+    assert heard[-1].scores.shape == e.scores.shape
+    assert (heard[-1].target, heard[-1].method, heard[-1].features) == (e.target, e.method, e.features)
 
 
 def test_a_callback_that_fails_is_logged(caplog):

@@ -44,7 +44,7 @@ def constant(levels):
 
 
 def write_record(folder, name, *rows, seed=0):
-    """Write one model's results; a row is (method, budget, metric, probability, log-odds, at 250 evaluations)."""
+    """Write one model's rows: method, budget, metric, probability, log-odds, at 250 evaluations."""
     for metric in {row[2] for row in rows}:
         results = [
             {
@@ -210,7 +210,7 @@ def test_means_are_shown_with_half_of_their_interval(load):
 
 
 def test_values_after_a_reduced_budget(load, tmp_path):
-    """PLS and random search after 250 of 1000; others in a run of 250; LIME as it is; taylor-search not at all."""
+    """PLS and random search after 250 of 1000; others in a run of 250; LIME as it is."""
     tables, results = load("tables"), load("results")
     rows = [("lime", None, 0.1), ("parallel-local-search", 1000, 0.2), ("random-search", 1000, 0.3)]
     rows += [("ordered-search", 250, 0.4), ("ordered-search", 1000, 0.9), ("thompson-search", 250, 0.5)]

@@ -42,7 +42,9 @@ def test_hase2021(encoder, tmp_path):
         methods.SEARCHES = {"parallel-local-search": {}, "thompson-search": {}, "anchors": {}}
         load("stages").REMOVALS = load("explaining").REMOVALS = ("attention-mask",)
         load("results").RESAMPLES = 50
-        run_stages("hase2021", "pack", "--data", tmp_path / "raw", "--out", tmp_path / "data", "--sets", "sst2")
+        run_stages(
+            "hase2021", "pack", "--data", tmp_path / "raw", "--out", tmp_path / "data", "--sets", "sst2"
+        )
         options = ["--sets", "sst2", "--removal-sets", "sst2", "--second-sets", "sst2", "--seeds", 0]
         stages = ["train", "explain", "removals", "second"]
         run_stages("hase2021", *stages, *folders(tmp_path, encoder), *options, "--points", 1)
@@ -70,7 +72,9 @@ def test_hase2021_sizes_and_speed(encoder, tmp_path):
         speed.QUERY, speed.DOCUMENT = 5, 12
         options = ["--texts", 1, "--points", 1, "--layers", 1, "--methods", "gradient", "thompson-search"]
         run_stages("hase2021", "speed", *folders(tmp_path), *options)
-        run_stages("hase2021", "sizes", "own-search", *folders(tmp_path, encoder), "--sets", "sst2", "--points", 2)
+        run_stages(
+            "hase2021", "sizes", "own-search", *folders(tmp_path, encoder), "--sets", "sst2", "--points", 2
+        )
         names = ["table2.md", "speed.md", "own-search.md"]
         rebuild_pages("hase2021", tmp_path / "pages", "--results", tmp_path / "results", "--pages", *names)
     pages = {name: (tmp_path / "pages" / name).read_text() for name in names}
@@ -118,9 +122,7 @@ def test_yang2023(encoder, pairs, tmp_path):
         load("padding").PLAYERS = 24
         load("calibration").TREES = 5
         run_stages("yang2023", "measure", "timings", *folders(tmp_path, encoder), *words)
-        run_stages(
-            "yang2023", "calibrate", *folders(tmp_path), "--nltk", nltk, "--splits", 2, "--train", 15
-        )
+        run_stages("yang2023", "calibrate", *folders(tmp_path), "--nltk", nltk, "--splits", 2, "--train", 15)
         run = load("experiments.shared.stages").Run(pairs, work=tmp_path / "work")
         subject = load("subject").Subject("mnli", run, load("sets").Sizes(**sizes))
         moved = measuring.measure_transfer(subject, "mnli")
@@ -136,7 +138,17 @@ def test_yang2023(encoder, pairs, tmp_path):
 def test_yang2023_paper_game(encoder, pairs, tmp_path):
     """A record of pairs and of times, resumed once, and its page."""
     nltk = write_nltk(tmp_path / "nltk")
-    sizes = ["texts=3", "fewer=2", "fit=24", "seeds=2", "few_seeds=1", "reference=40", "pairs=30", "timed=1", "epochs=1"]
+    sizes = [
+        "texts=3",
+        "fewer=2",
+        "fit=24",
+        "seeds=2",
+        "few_seeds=1",
+        "reference=40",
+        "pairs=30",
+        "timed=1",
+        "epochs=1",
+    ]
     options = [*folders(tmp_path, encoder), "--sets", "mnli", "--sizes", *sizes]
     options[options.index("--data") + 1] = tmp_path / "packed"
     record = tmp_path / "results" / "mnli.npz"
@@ -153,7 +165,9 @@ def test_yang2023_paper_game(encoder, pairs, tmp_path):
         assert record.read_bytes() == kept  # everything was there
         words = ["--nltk", nltk, "--splits", 2, "--train", 15]
         run_stages("yang2023", "game-timings", "game-calibrate", *options, *words)
-        rebuild_pages("yang2023", tmp_path / "pages", "--results", tmp_path / "results", "--pages", "paper_game.md")
+        rebuild_pages(
+            "yang2023", tmp_path / "pages", "--results", tmp_path / "results", "--pages", "paper_game.md"
+        )
         stored = load("game_record").GameRecord(record)
         assert not [value for value in stored.meta.values() if "error" in value]
     page = (tmp_path / "pages" / "paper_game.md").read_text()

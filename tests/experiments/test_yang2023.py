@@ -59,7 +59,7 @@ def test_agreement_of_each_training(load):
 
 
 def test_local_adaption_of_permutations_that_were_drawn(load):
-    """Alg. 1 with two permutations adds half of the prediction to their mean; precision weights keep the total."""
+    """Alg. 1 with two permutations adds half of the prediction to their mean; ours keeps the total."""
     model = pertinent.wrap(
         lambda rows: np.asarray(rows) @ np.array([2.0, -1.0, 0.5]), kind="table", output="value"
     )

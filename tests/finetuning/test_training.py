@@ -18,7 +18,7 @@ from pertinent.finetuning.fine_tuning import with_new_head
 from pertinent.finetuning.trainer import CounterfactualTrainer, _Reader
 from pertinent.finetuning.training_settings import TrainingSettings, text_removal
 from pertinent.models.embedded.load import load_transformer
-from pertinent.models.torch.tokens import collate
+from pertinent.models.tokens.batches import collate
 from pertinent.outputs import column_index
 from pertinent.removals.base import TokenRows, removals
 from tests import tiny

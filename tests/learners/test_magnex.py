@@ -17,7 +17,7 @@ from pertinent.learners.methods import magnex
 from pertinent.learners.methods.magnex import DECAY, MAGNExLearner, logits_of, sufficiency
 from pertinent.learners.networks.joint_networks import SelectionBatch
 from pertinent.learners.networks.token_scorers import HiddenStateScorer
-from pertinent.models.torch.hidden_states import HiddenStates
+from pertinent.models.tokens.hidden_states import HiddenStates
 from pertinent.removals.base import TokenRows
 from tests import tiny
 

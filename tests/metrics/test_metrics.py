@@ -5,17 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.explanations import explanation_by_hand
-from tests.games import additive, as_model, as_probabilities, converse, random_interactions, random_table
 from tests.reference import metrics as reference
 
 import pertinent
 from pertinent.errors import SettingError
 from pertinent.explainers.base import DEFAULT_SPARSITIES, n_kept
-from pertinent.inputs.table import Background
+from pertinent.inputs.background import Background
 from pertinent.metrics.ablation import Comprehensiveness, Deletion, Insertion, Sufficiency
 from pertinent.outputs import log_odds
 from pertinent.removals import Constant, FromBackground
 from pertinent.stats import bootstrap, resampling
+from pertinent.testing.games import (
+    additive,
+    answer,
+    as_model,
+    as_probabilities,
+    random_interactions,
+    random_table,
+)
 
 SCALES = ("natural", "weight-of-evidence")
 
@@ -26,7 +33,7 @@ def explanation_of(game, scores, target=1, chosen=None):
 
 
 def measure(metric, game, scores, **options):
-    return converse(metric.measure(explanation_of(game, scores, **options)), game)
+    return answer(metric.measure(explanation_of(game, scores, **options)), game)
 
 
 # -- sizes --------------------------------------------------------------------------------------

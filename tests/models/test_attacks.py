@@ -6,7 +6,7 @@ import torch
 
 import pertinent
 from pertinent.explainers.robustness.greedy import contributions
-from pertinent.models.torch.gradient_attacks import AttackedRows, AttackProblem, ChangeBounds, project
+from pertinent.models.attacks.gradient_attacks import AttackedRows, AttackProblem, ChangeBounds, project
 
 
 def problem(values, free, bounds, margins, norm="l2", rivals=5):

@@ -7,7 +7,7 @@ from tokenizers import processors
 from transformers import BartConfig, BartForSequenceClassification, XLMConfig, XLMForSequenceClassification
 
 import pertinent
-from pertinent.models.torch.weighted_attention import hiding_bias
+from pertinent.models.tokens.attention_bias import hiding_bias
 from pertinent.models.transformer import TransformerModel
 from tests import tiny
 

@@ -5,7 +5,7 @@ import pytest
 
 from pertinent.errors import InputError
 from pertinent.inputs.text import Tokens
-from pertinent.models.torch.tokens import collate
+from pertinent.models.tokens.batches import collate
 from pertinent.removals.base import TokenRows
 
 PAD = 99

@@ -15,7 +15,7 @@ from pertinent.engine.job import Job
 from pertinent.engine.meter import Meter
 from pertinent.errors import BudgetError, InputError, ModelError, SettingError
 from pertinent.inputs.image import ImageInput
-from pertinent.models.torch.gradients import frozen
+from pertinent.models.gradients.base import frozen
 from pertinent.removals import FromBackground
 from pertinent.removals.base import removals
 from tests import tiny

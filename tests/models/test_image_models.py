@@ -139,7 +139,7 @@ def test_what_wrap_says():
     with pytest.raises(SettingError, match="image-classification option"):
         pertinent.wrap((network, processor), max_length=3)
     with pytest.raises(ModelError, match="'text-generation' can be explained"):
-        pertinent.wrap(SimpleNamespace(task="fill-mask"))
+        pertinent.wrap(SimpleNamespace(task="video-classification"))
 
 
 def test_a_folder(tmp_path):

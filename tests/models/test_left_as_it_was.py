@@ -5,10 +5,8 @@ import pickle
 import cloudpickle
 import numpy as np
 import pytest
-import transformers
 
 import pertinent
-from pertinent.errors import ModelError
 from tests import tiny
 
 
@@ -30,18 +28,3 @@ def test_a_wrapped_transformer_can_be_pickled(architecture):
 def test_embedded_models_can_be_sent_to_another_process(name):
     model = pertinent.load(name)
     assert pickle.loads(cloudpickle.dumps(model)).fingerprint == model.fingerprint
-
-
-@pytest.mark.parametrize(
-    ("architecture", "what"),
-    [
-        (transformers.BertForTokenClassification, "a token classifier"),
-        (transformers.BertForMaskedLM, "a masked language model"),
-    ],
-)
-def test_other_heads_are_refused_when_they_are_wrapped(architecture, what):
-    bert, tokenizer = tiny.pair("bert")
-    with pytest.raises(
-        ModelError, match=f"{architecture.__name__} is {what}, not a classifier: wrap a function"
-    ):
-        pertinent.wrap((architecture(bert.config), tokenizer))

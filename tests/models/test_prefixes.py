@@ -9,8 +9,8 @@ import pertinent
 from pertinent import Prompt
 from pertinent.errors import ModelError
 from pertinent.models import transformer
-from pertinent.models.torch import prefixes
-from pertinent.models.torch.prefixes import divide
+from pertinent.models.tokens import prefixes
+from pertinent.models.tokens.prefixes import divide
 from tests import tiny_lm
 from tests.models.test_language_model import PROMPTS, values
 

@@ -9,7 +9,7 @@ import pertinent
 from pertinent import Prompt
 from pertinent.errors import ModelError
 from pertinent.models import transformer
-from pertinent.models.torch import prefixes
+from pertinent.models.tokens import prefixes
 from pertinent.models.torch.rounding import TOLERANCES, relative_difference
 from tests import tiny, tiny_lm
 from tests.models.test_language_model import values

@@ -8,7 +8,7 @@ from transformers import BertConfig, BertForMaskedLM, RobertaConfig, RobertaForM
 import pertinent
 from pertinent.diagnostics.check_removal import random_masks
 from pertinent.errors import InputError, ModelError, SettingError
-from pertinent.models.torch import masked_lm as fillers
+from pertinent.models.tokens import masked_lm as fillers
 from pertinent.removals import Marginalize
 from tests import tiny, tiny_lm
 

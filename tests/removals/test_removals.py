@@ -8,8 +8,9 @@ import torch
 
 import pertinent
 from pertinent.errors import SettingError
+from pertinent.inputs.background import Background
 from pertinent.inputs.image import image_input
-from pertinent.inputs.table import Background, Columns, table_input
+from pertinent.inputs.table import Columns, table_input
 from pertinent.removals.base import removals
 from tests import tiny
 
@@ -21,7 +22,7 @@ MASKS3 = np.array([[1, 1, 1], [1, 0, 1], [0, 0, 0]], dtype=bool)
 MASKS4 = np.array([[1, 1, 1, 1], [1, 0, 1, 0], [0, 0, 0, 0]], dtype=bool)
 
 
-IMAGES = Background.of_images(
+IMAGES = Background.from_images(
     [image_input(each) for each in np.random.default_rng(2).random((1, 3, 8, 8)).astype(np.float32)]
 )
 

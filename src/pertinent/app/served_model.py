@@ -15,7 +15,6 @@ from pertinent.app.categories import find_categories, find_unknown_values
 from pertinent.app.explain_form import ExplainForm, Limits, fields_of
 from pertinent.array_types import Floats
 from pertinent.config.fingerprints import digest
-from pertinent.engine.job import Published
 from pertinent.errors import InputError, require, unknown
 from pertinent.explainers.base import explainers, plan_budget
 from pertinent.inputs.base import Input
@@ -130,7 +129,7 @@ class ServedModel:
             return self.service.predict(input, question.without, removal=question.removal, seed=question.seed)
 
     def explain(
-        self, question: ExplainForm, input: Input, on_partial: Callable[[Published], None]
+        self, question: ExplainForm, input: Input, on_partial: Callable[[Explanation], None]
     ) -> Future[Explanation]:
         """The future of the explanation, which is also measured."""
         self._check_removal(question)

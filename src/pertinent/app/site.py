@@ -18,17 +18,11 @@ from pertinent.app.method_comparison import MethodComparison
 from pertinent.app.served_model import ServedModel
 from pertinent.app.token_auth import TokenAuth
 from pertinent.app.views import explanation_view, input_view, prediction_view
-from pertinent.array_types import Floats
 from pertinent.config.serialization import json_text
-from pertinent.engine.job import Published
 from pertinent.errors import InputError, PertinentError, unknown
-from pertinent.explainers.base import explainers
 from pertinent.inputs.base import Input
-from pertinent.outputs import column_index
 from pertinent.rendering.html import from_template, own_file, style
 from pertinent.results.explanation import Explanation
-from pertinent.results.records import Cost, Prediction, RequestRecord
-from pertinent.runs.explanation_steps import scores_of
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -206,14 +200,8 @@ async def _explained(
         prediction = await asyncio.wrap_future(await asyncio.to_thread(hosted.predict, question, input))
         view = await asyncio.to_thread(prediction_view, hosted.model, input, prediction)
         yield _event("prediction", view)
-        async for found in _findings(hosted, question, input):
-            is_done = not isinstance(found, Published)
-            e = (
-                found
-                if isinstance(found, Explanation)
-                else _so_far(hosted, question, input, prediction, found)
-            )
-            view = await asyncio.to_thread(explanation_view, e, is_done=is_done)
+        async for explanation, is_done in _explanations(hosted, question, input):
+            view = await asyncio.to_thread(explanation_view, explanation, is_done=is_done)
             yield _event("done" if is_done else "partial", view)
     except PertinentError as error:
         yield _event("failed", {"reason": str(error)})
@@ -234,46 +222,26 @@ async def _limited(events: AsyncGenerator[str, None], seconds: float) -> AsyncIt
         await events.aclose()
 
 
-async def _findings(
+async def _explanations(
     hosted: ServedModel, question: ExplainForm, input: Input
-) -> AsyncIterator[Published | Explanation]:
-    """What is found so far, as often as the page can use it, and at last the explanation."""
-    loop, told = asyncio.get_running_loop(), asyncio.Queue[Published | None]()
+) -> AsyncIterator[tuple[Explanation, bool]]:
+    """Yield partial explanations, as often as the page can use them, and the final one; say which it is."""
+    loop, partial = asyncio.get_running_loop(), asyncio.Queue[Explanation | None]()
 
-    def tell(published: Published | None) -> None:
+    def publish(explanation: Explanation | None) -> None:
         if not loop.is_closed():
-            loop.call_soon_threadsafe(told.put_nowait, published)
+            loop.call_soon_threadsafe(partial.put_nowait, explanation)
 
-    future = await asyncio.to_thread(hosted.explain, question, input, tell)
+    future = await asyncio.to_thread(hosted.explain, question, input, publish)
     try:
-        future.add_done_callback(lambda _: tell(None))
-        while (published := await told.get()) is not None:
-            if told.empty():  # only the latest
-                yield published
+        future.add_done_callback(lambda _: publish(None))
+        while (explanation := await partial.get()) is not None:
+            if partial.empty():  # only the latest
+                yield explanation, False
                 await asyncio.sleep(_PATIENCE)
-        yield future.result()
+        yield future.result(), True
     finally:
         future.cancel()
-
-
-def _so_far(
-    hosted: ServedModel, question: ExplainForm, input: Input, prediction: Floats, published: Published
-) -> Explanation:
-    """A partial finding as an explanation."""
-    output, classes = hosted.model.output, hosted.model.columns_of(input)
-    target = output.default_target(prediction)
-    if question.target is not None:
-        target = column_index(question.target, classes, "target")
-    return Explanation(
-        request=RequestRecord(question.method, {}, question.removal or hosted.model.default_removal(input)),
-        input=input,
-        prediction=Prediction(prediction, classes, output),
-        target=target,
-        cost=Cost(published.evaluations),
-        **scores_of(
-            published.finding, explainers.get(question.method).traits.meaning, target, input.n_features
-        ),
-    )
 
 
 async def _told(_: Request, error: Exception) -> Response:

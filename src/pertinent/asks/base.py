@@ -177,13 +177,23 @@ def relay(
     algorithm: Algorithm,
     transform: Callable[[Ask], Ask] = lambda ask: ask,
     on_answer: Callable[[Ask, Any], Publish | None] | None = None,
+    *,
+    into_branches: bool = False,
 ) -> Algorithm:
     """Run an algorithm, and yield each of its asks as `transform` returns it.
 
-    `on_answer` is told each ask, as the algorithm made it, with its answer, before the algorithm is; a
-    `Publish` that it returns is published. Errors are raised in the algorithm at the ask that they belong to,
-    those of `transform` and `on_answer` too. Closing the relay closes the algorithm.
+    `on_answer` is called with each ask, as the algorithm made it, and its answer before the algorithm gets
+    the answer. A `Publish` that it returns is published. Errors, those of `transform` and `on_answer` too,
+    are raised in the algorithm at the ask that they belong to. Closing the relay closes the algorithm.
+
+    With `into_branches`, forks are not passed to `transform`; each of their branches is relayed instead.
     """
+
+    def relayed(ask: Ask) -> Ask:
+        if into_branches and isinstance(ask, Fork):
+            return Fork([relay(each, transform, on_answer, into_branches=True) for each in ask.branches])
+        return transform(ask)
+
     answer: Any = None
     error: Exception | None = None
     try:
@@ -191,7 +201,7 @@ def relay(
             ask = algorithm.send(answer) if error is None else algorithm.throw(error)
             error = None
             try:
-                answer = yield transform(ask)
+                answer = yield relayed(ask)
                 partial = on_answer(ask, answer) if on_answer is not None else None
                 if partial is not None:
                     yield partial
@@ -208,12 +218,10 @@ def on_scale(algorithm: Algorithm, scale: Scale, groups: int = 0) -> Algorithm:
     if scale == "natural" and not groups:
         return algorithm
 
-    def ask_on(ask: Ask) -> Ask:
-        if isinstance(ask, Fork):
-            return Fork([on_scale(branch, scale, groups) for branch in ask.branches])
+    def ask_on_scale(ask: Ask) -> Ask:
         return ask.on_scale(scale, groups) if isinstance(ask, Question) else ask
 
-    return relay(algorithm, ask_on)
+    return relay(algorithm, ask_on_scale, into_branches=True)
 
 
 def check_masks(masks: Masks, input: Input) -> None:

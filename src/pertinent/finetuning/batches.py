@@ -19,7 +19,7 @@ from pertinent.errors import ExampleError, InputError, PertinentError, SettingEr
 from pertinent.explainers.base import n_kept
 from pertinent.inputs.text import TextInput
 from pertinent.models import transformer
-from pertinent.models.torch.tokens import TokenBatch, collate
+from pertinent.models.tokens.batches import TokenBatch, collate
 from pertinent.models.transformer import TransformerModel
 from pertinent.outputs import column_index
 from pertinent.removals.base import Removal, TokenRows

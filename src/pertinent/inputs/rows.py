@@ -181,7 +181,7 @@ class Frame:
     dtypes: tuple[Any, ...] = ()
 
     @classmethod
-    def like(cls, frame: Any) -> Frame:
+    def from_data_frame(cls, frame: Any) -> Frame:
         """The labels and dtypes of a frame."""
         return cls(tuple(frame.columns), tuple(frame.dtypes))
 

@@ -41,8 +41,8 @@ THRESHOLD = 0.5
 
 
 @dataclass(frozen=True)
-class Prediction(Explainer):
-    """Only the model's answer to the whole input; all scores are zero."""
+class PredictionTeacher(Explainer):
+    """A teacher that records the model's prediction for each input and scores no features."""
 
     name = "prediction"
     paper = "–"
@@ -105,7 +105,7 @@ class SelectionLearner(Learner):
     """
 
     spec: ClassVar[LearnerSpec] = LearnerSpec(
-        Prediction(), classes=("predicted",), outputs=("class",), scales=("natural",)
+        PredictionTeacher(), classes=("predicted",), outputs=("class",), scales=("natural",)
     )
     answering: ClassVar[str] = "explainer"
     n_memory: ClassVar[int] = 0

@@ -14,8 +14,8 @@ from pertinent.errors import ModelError
 from pertinent.inputs.rows import Frame
 from pertinent.models.base import Handlers
 from pertinent.models.function import FunctionModel
-from pertinent.models.tree_reader import NO_TREES, has_trees
-from pertinent.models.trees import Trees, tree_values, unwrapped
+from pertinent.models.trees.read_trees import NO_TREES, has_trees
+from pertinent.models.trees.tree_shapley import Trees, tree_values, unwrapped
 
 
 class EstimatorModel(FunctionModel):

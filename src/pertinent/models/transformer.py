@@ -20,19 +20,20 @@ from pertinent.config.settings import Count, checked
 from pertinent.errors import ModelError
 from pertinent.inputs.base import Features, Input, Truncation
 from pertinent.inputs.text import TextInput, Tokens, default_features, long_text_notes
+from pertinent.models.attacks.torch_attacks import token_attacks
 from pertinent.models.base import Answer, Handlers, Model
+from pertinent.models.gradients.token_gradients import token_mask_gradients, token_path_gradients
+from pertinent.models.tokens.attention_bias import BiasCheck, hiding_bias
+from pertinent.models.tokens.batches import TokenBatch, collate, without_needless_mask
+from pertinent.models.tokens.compaction import Compaction, States, stretch
+from pertinent.models.tokens.hidden_states import HiddenStates
+from pertinent.models.tokens.prefixes import Prefixes
+from pertinent.models.tokens.token_perplexity import prompt_surprises
+from pertinent.models.tokens.tokenize_text import tokenize_text
+from pertinent.models.tokens.windows import Windows
 from pertinent.models.torch import devices
-from pertinent.models.torch.compaction import Compaction, States, stretch
-from pertinent.models.torch.hidden_states import HiddenStates
 from pertinent.models.torch.inference import evaluating, n_weights, without_new_hooks
-from pertinent.models.torch.prefixes import Prefixes
 from pertinent.models.torch.rounding import TOLERANCES, relative_difference
-from pertinent.models.torch.token_gradients import token_mask_gradients, token_path_gradients
-from pertinent.models.torch.token_perplexity import prompt_surprises
-from pertinent.models.torch.tokens import TokenBatch, collate, tokenised, without_needless_mask
-from pertinent.models.torch.torch_attacks import token_attacks
-from pertinent.models.torch.weighted_attention import BiasCheck, hiding_bias
-from pertinent.models.torch.windows import Windows
 from pertinent.outputs import Scale
 from pertinent.removals.base import Removal, Rows, TokenRows
 
@@ -74,7 +75,6 @@ class TransformerModel(Model):
         AttackRadii: token_attacks,
         TokenPerplexity: prompt_surprises,
     }
-    kind = "text"
     device: torch.device
     dtype: torch.dtype
     unit: ClassVar[str] = "tokens"
@@ -100,7 +100,7 @@ class TransformerModel(Model):
             )
         self.model = self.module = self.wrapped = model
         self.tokenizer = tokenizer
-        self.device, self.dtype = devices.placed(model)
+        self.device, self.dtype = devices.device_and_dtype(model)
         self._n_weights = n_weights(model)
         if self.device.type == "cuda":
             self.first_batch = self.largest_batch = 65536
@@ -112,6 +112,7 @@ class TransformerModel(Model):
                 self.mixed_length_penalty = 0.0  # padding at the end needs no mask
                 self.launch_overhead = _launch_overhead(model, self._n_weights)
         self.head: Head = head
+        self.kind = head.kind
         self.hides_by_bias &= self.head.default_removal == "attention-mask"
         self.prefixes = Prefixes(self) if self.head.is_causal else None
         self.output, self.classes = self.head.output, self.head.classes
@@ -165,10 +166,10 @@ class TransformerModel(Model):
             return own
         text = self.head.text_of(raw, self)
         reading = self.tokenizer, self.max_length, self.windows
-        input = tokenised(text, "words" if features is None else features, *reading)
+        input = tokenize_text(text, "words" if features is None else features, *reading)
         if features is None and (cut := default_features(n_words := input.n_features)) != "words":
             notes = long_text_notes(cut, n_words)
-            input = replace(tokenised(text, cut, *reading), notes=notes)
+            input = replace(tokenize_text(text, cut, *reading), notes=notes)
         assert input.tokens is not None
         if input.tokens.lengths:
             input = replace(input, notes=(self._windows_note(input.tokens), *input.notes))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pertinent.errors import ModelError, unknown
 from pertinent.models.base import Model, constructor_options
 from pertinent.models.function import FunctionModel
+from pertinent.models.unsupported import check_supported, check_supported_task
 
 if TYPE_CHECKING:
     from pertinent.models.heads.base import RegisteredHead
@@ -92,17 +93,19 @@ def _find_head(thing: Any) -> tuple[type[RegisteredHead], Any, Any]:
     for head in sorted(heads.all().values(), key=lambda head: not head.architectures):
         if (head.reads_pair(*thing) if is_pair else thing.task in head.tasks) and head.suits(model):
             return head, model, thing[1] if is_pair else getattr(thing, head.reader)
+    check_supported_task(str(thing.task))
     tasks = ", ".join(sorted({repr(task) for head in heads.all().values() for task in head.tasks}))
     raise ModelError(f"The pipeline's task is {thing.task!r}; only {tasks} can be explained.")
 
 
 def _find_kind(thing: Any) -> tuple[str, type[FunctionModel]]:
     """Return what a thing that transformers has not made is called, and the class that wraps it."""
+    if any(cls.__name__ == "PreTrainedModel" for cls in type(thing).__mro__):
+        raise ModelError(
+            "A transformers model needs its tokenizer or image processor: wrap((model, tokenizer))."
+        )
+    check_supported(thing)
     if _is_module(thing):
-        if hasattr(thing, "config") and hasattr(thing, "get_input_embeddings"):
-            raise ModelError(
-                "A transformers model needs its tokenizer or image processor: wrap((model, tokenizer))."
-            )
         from pertinent.models.module import ModuleModel
 
         return "module", ModuleModel

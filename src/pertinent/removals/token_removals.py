@@ -199,7 +199,7 @@ class RandomToken(TokenRemoval):
         return TokenRows(tokens, np.ones_like(kept), np.where(kept, tokens.ids, drawn))
 
 
-_MASKED_LM = "pertinent.models.torch.masked_lm"
+_MASKED_LM = "pertinent.models.tokens.masked_lm"
 """Imported when a masked language model is given, as it needs torch."""
 
 

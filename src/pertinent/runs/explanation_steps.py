@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from pertinent.array_types import Floats
-from pertinent.asks import Algorithm, Ask, Fork, RepeatedValues, TreeValues, Values, on_scale, relay
+from pertinent.asks import Algorithm, Ask, Publish, RepeatedValues, TreeValues, Values, on_scale, relay
 from pertinent.config.fingerprints import generator
 from pertinent.config.settings import changed_settings
 from pertinent.engine.meter import Meter
@@ -32,7 +33,7 @@ from pertinent.inputs.base import Input
 from pertinent.inputs.modality import modality_named
 from pertinent.masks import full_mask
 from pertinent.metrics.base import Metric, metric_labels
-from pertinent.models.trees import may_be_walked
+from pertinent.models.trees.tree_shapley import may_be_walked
 from pertinent.outputs import column_index
 from pertinent.removals.base import Removal
 from pertinent.results.explanation import Explanation
@@ -105,29 +106,38 @@ def explanation_steps(
         answered: list[tuple[Values, Floats]] = []
         if repeat:
             asked = _with_answers_kept(asked, answered)
-        finding = task.counted((yield from meter.watch(asked)))
+
+        def explain(finding: Finding, evaluations: int) -> Explanation:
+            return Explanation(
+                request=RequestRecord(
+                    explainer.name,
+                    changed_settings(explainer),
+                    removal.name,
+                    removal.settings(model),
+                    request.sparsities,
+                    scale,
+                    request.seed,
+                ),
+                input=input,
+                index=index,
+                prediction=Prediction(prediction, classes, output),
+                target=target,
+                cost=Cost(evaluations, budget, explainer.budget_per_sparsity),
+                details={**model.details(input), **finding.details},
+                warnings=finding.warnings,
+                **_scores(finding, explainer.traits.meaning, target, d),
+            )
+
+        metered = meter.watch(asked)
+        if run.on_partial is not None:
+            metered = relay(metered, partial(_publish, explain), into_branches=True)
+        finding = task.counted((yield from metered))
         removed = any(issubclass(kind, Values | TreeValues) for kind in meter.kinds)
         unchosen = removed and request.removal is None and removal.constant is not None
         doubt = modality_named(input.kind).removal_doubt(model.background) if unchosen else ""
-        explanation = Explanation(
-            request=RequestRecord(
-                explainer.name,
-                changed_settings(explainer),
-                removal.name,
-                removal.settings(model),
-                request.sparsities,
-                scale,
-                request.seed,
-            ),
-            input=input,
-            index=index,
-            prediction=Prediction(prediction, classes, output),
-            target=target,
-            cost=Cost(meter.evaluations, budget, explainer.budget_per_sparsity),
-            details={**model.details(input), **finding.details},
-            warnings=(*_too_few(explainer, budget, input), *finding.warnings, *filter(None, [doubt])),
-            **scores_of(finding, explainer.traits.meaning, target, d),
-        )
+        explanation = explain(finding, meter.evaluations)
+        warnings = (*_too_few(explainer, budget, input), *finding.warnings, *filter(None, [doubt]))
+        explanation = replace(explanation, warnings=warnings)
         if repeat:
             run.notice(prediction, (yield RepeatedValues(full_mask(d)))[0])
             again = _repeated(answered, run)
@@ -137,24 +147,25 @@ def explanation_steps(
     return steps
 
 
+def _publish(explain: Callable[[Finding, int], Explanation], ask: Ask) -> Ask:
+    """Publish a partial explanation in place of a partial finding."""
+    if not isinstance(ask, Publish):
+        return ask
+    return replace(ask, finding=lambda: explain(ask.make(), ask.evaluations))
+
+
 def _too_few(explainer: Explainer, budget: int, input: Input) -> tuple[str, ...]:
     """A warning if the budget is too small to tell the features apart."""
     d, per_feature = input.n_features, explainer.traits.evaluations_per_feature
     if budget >= per_feature * d or input.levels:
         return ()
-    is_text = input.kind in ("text", "prompt")
-    coarser = "features='coarse-to-fine' or 'sentences'" if is_text else "coarser features"
+    coarser = modality_named(input.kind).coarser
     said = f"{budget:,} evaluations hardly tell {d:,} features apart: use {coarser}, or a budget of at least "
     return (f"{said}{per_feature * d:,}, better {4 * per_feature * d:,}.",)
 
 
 def _with_answers_kept(algorithm: Algorithm, answered: list[tuple[Values, Floats]]) -> Algorithm:
     """Run an algorithm, and keep a few of the answers that it gets about masks."""
-
-    def into_branches(ask: Ask) -> Ask:
-        if not isinstance(ask, Fork):
-            return ask
-        return Fork([_with_answers_kept(branch, answered) for branch in ask.branches])
 
     def keep(ask: Ask, answer: Any) -> None:
         n = REPEATED - sum(len(values) for _, values in answered)
@@ -163,7 +174,7 @@ def _with_answers_kept(algorithm: Algorithm, answered: list[tuple[Values, Floats
             if len(rows):
                 answered.append((replace(ask, masks=ask.masks[rows]), answer[rows]))
 
-    return relay(algorithm, into_branches, keep)
+    return relay(algorithm, on_answer=keep, into_branches=True)
 
 
 def _repeated(answered: Sequence[tuple[Values, Floats]], run: Run) -> Algorithm:
@@ -189,11 +200,8 @@ def measured(
     return (replace(explanation, measures=measures, better=better) if metrics else explanation), unmeasured
 
 
-def scores_of(finding: Finding, meaning: ScoreMeaning, target: int, d: int) -> dict[str, Any]:
-    """The fields of an explanation that say what was found about `d` features.
-
-    These are the scores for the target and what they mean, and those for all columns if there are any.
-    """
+def _scores(finding: Finding, meaning: ScoreMeaning, target: int, d: int) -> dict[str, Any]:
+    """Return the fields of an explanation that hold the scores of its `d` features."""
     scores, standard_errors = finding.scores, finding.standard_errors
     found: dict[str, Any] = {}
     if scores is None:

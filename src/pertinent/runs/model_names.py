@@ -97,12 +97,12 @@ def _imported(module_name: str) -> Any:
 
 def kind_named(name: str) -> str | None:
     """The kind of input that a model reads, known before it is loaded; ``None`` for one of the user's own."""
-    from pertinent.models.embedded.load import NAMES, find_head
+    from pertinent.models.embedded.load import KINDS, find_head
 
     if is_own(name):
         return None
-    if name in NAMES:
-        return {"digits": "image", "table": "table", "diabetes": "table"}.get(name, "text")
+    if name in KINDS:
+        return KINDS[name]
     return find_head(name).kind
 
 

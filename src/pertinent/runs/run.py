@@ -13,7 +13,7 @@ import numpy as np
 from pertinent.array_types import Floats
 from pertinent.asks import Algorithm
 from pertinent.engine.engine import Engine
-from pertinent.engine.job import Job, JobResult, Published
+from pertinent.engine.job import Job, JobResult
 from pertinent.engine.progress import Callback, progress_callback
 from pertinent.errors import InputError, PertinentError, require
 from pertinent.inputs.base import Input
@@ -21,6 +21,7 @@ from pertinent.models.base import Model
 from pertinent.models.wrap import wrap
 from pertinent.outputs import LogLikelihoods
 from pertinent.removals.base import Removal, removals
+from pertinent.results.explanation import Explanation
 from pertinent.results.failures import Failure
 from pertinent.runs.blocks import Cluster
 from pertinent.runs.model_names import NamedModel
@@ -93,7 +94,7 @@ class Run:
     batch_size, progress
         As in `explain`.
     on_partial
-        Called with each finding that an algorithm publishes while it goes on.
+        Called with each partial explanation that a method publishes.
     independent
         Whether inputs of the same size are asked different random questions, so that a network that learns
         from the answers cannot learn their common error.
@@ -111,7 +112,7 @@ class Run:
     title: str = "explain"
     batch_size: int | None = None
     progress: Callback | bool | None = None
-    on_partial: Callable[[Published], None] | None = None
+    on_partial: Callable[[Explanation], None] | None = None
     independent: bool = False
     cluster: Cluster | None = None
     engine: Engine | None = None
@@ -229,7 +230,9 @@ class Run:
         What could not even be prepared is given as `JobResult` with its error, and passed on.
         """
         with progress_callback(self.progress, self.title) as callback:
-            engine = self.engine or Engine(self.model, batch_size=self.batch_size, on_partial=self.on_partial)
+            listen = self.on_partial
+            publish = None if listen is None else lambda published: listen(published.finding)
+            engine = self.engine or Engine(self.model, batch_size=self.batch_size, on_partial=publish)
             engine.progress = callback
             yield from engine.run(map(self.job, works), total)
 

@@ -79,7 +79,7 @@ class Service:
         input: Any,
         method: Method = DEFAULT_METHOD,
         *,
-        on_partial: Callable[[Published], None] | None = None,
+        on_partial: Callable[[Explanation], None] | None = None,
         **words: Any,
     ) -> Future[Explanation]:
         """Begin to explain one input, and return the future of its explanation.
@@ -94,7 +94,7 @@ class Service:
         method
             As in `explain`.
         on_partial
-            Called in the service's thread with each partial finding, by methods that publish them.
+            Called in the service's thread with each partial explanation, if the method publishes them.
         **words
             The other words of `explain`, such as ``budget=200``, and settings of the method.
         """
@@ -225,11 +225,11 @@ class Service:
             future.set_exception(error)
 
     def _hand_on(self, published: Published) -> None:
-        """Hand a partial finding to whoever asked for it; what goes wrong there is logged."""
+        """Call the `on_partial` of a job with its partial explanation, and log the error if that fails."""
         order = self._orders.get(published.key)
         if order is not None and order.run.on_partial is not None:
             try:
-                order.run.on_partial(published)
+                order.run.on_partial(published.finding)
             except Exception:
                 logger.exception("`on_partial` failed.")
 

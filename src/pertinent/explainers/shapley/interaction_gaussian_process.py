@@ -156,7 +156,7 @@ class _Component:
     @classmethod
     def odd(cls, prior: Prior, x: Floats, answers: Floats) -> _Component:
         covariance = prior.covariance(x, x)
-        return cls._of(covariance, prior.noise_of(len(x), covariance[0, 0]), answers, x.shape[1])
+        return cls._from_covariance(covariance, prior.noise_of(len(x), covariance[0, 0]), answers, x.shape[1])
 
     @classmethod
     def even(cls, prior: Prior, x: Floats, answers: Floats) -> _Component:
@@ -164,10 +164,12 @@ class _Component:
         covariance = prior.parts(x, x)[1] - 1  # without the empty set
         variance = float(covariance[0, 0])
         noise = prior.even_noise_of(len(x), variance) + ROUNDING
-        return cls._of(covariance + CONSTANT * variance, noise, answers - answers.mean(axis=0), x.shape[1])
+        return cls._from_covariance(
+            covariance + CONSTANT * variance, noise, answers - answers.mean(axis=0), x.shape[1]
+        )
 
     @classmethod
-    def _of(cls, covariance: Floats, noise: Floats, answers: Floats, d: int) -> _Component:
+    def _from_covariance(cls, covariance: Floats, noise: Floats, answers: Floats, d: int) -> _Component:
         n = len(covariance)
         covariance[np.diag_indices(n)] += noise
         inverse_root = invert_lower(np.asarray(np.linalg.cholesky(covariance)))

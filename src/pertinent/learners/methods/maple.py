@@ -10,7 +10,7 @@ import numpy as np
 from pertinent.config.settings import Count, Positive, Share
 from pertinent.explainers.base import Finding, Steps, Task
 from pertinent.learners.base import LearnedExplainer, Learner, LearnerSpec, learned, of_columns
-from pertinent.learners.selection import Prediction
+from pertinent.learners.selection import PredictionTeacher
 
 if TYPE_CHECKING:
     from pertinent.learners.training_context import TrainingContext
@@ -43,7 +43,7 @@ class MapleLearner(Learner):
     decrease of impurity, as DStump is defined.
     """
 
-    spec = LearnerSpec(Prediction(), classes=("all",), scales=("natural",), modalities=("table",))
+    spec = LearnerSpec(PredictionTeacher(), classes=("all",), scales=("natural",), modalities=("table",))
     trees: Count = 200
     leaf: Count = 10
     share: Share = 0.5

@@ -19,7 +19,7 @@ from pertinent.inputs.text import TextInput, Tokens
 from pertinent.learners.networks.scorer import Approximator, Scorer, ScorerBatch, small_scorer_for
 from pertinent.models.base import Model
 from pertinent.models.heads.text_classification import ClassificationHead
-from pertinent.models.torch.tokens import TokenBatch, collate
+from pertinent.models.tokens.batches import TokenBatch, collate
 from pertinent.models.transformer import TransformerModel
 from pertinent.removals.base import TokenRows
 

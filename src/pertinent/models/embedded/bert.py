@@ -15,10 +15,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import gelu, scaled_dot_product_attention
 
-from pertinent.models.torch import devices, weighted_attention
+from pertinent.models.tokens import attention_bias
+from pertinent.models.torch import devices
 
 ATTENTION = "_attn_implementation"
-"""The setting with which `weighted_attention` is chosen."""
+"""The setting with which `attention_bias` is chosen."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +101,8 @@ class BertLayer(nn.Module):
         for part in self.attention["self"].children():
             heads.append(part(x).view(shape).transpose(1, 2))
         query, key, value = heads
-        if mask is not None and getattr(self.config, ATTENTION) == weighted_attention.NAME:
-            mixed, _ = weighted_attention.attend(self, query, key, value, mask)
+        if mask is not None and getattr(self.config, ATTENTION) == attention_bias.NAME:
+            mixed, _ = attention_bias.attend(self, query, key, value, mask)
         else:
             mixed = scaled_dot_product_attention(query, key, value, mask).transpose(1, 2)
         return mixed.reshape(x.shape)
@@ -120,7 +121,7 @@ class BertClassifier(nn.Module):
         self.classifier = nn.Linear(config.hidden_size, config.num_labels)
 
     @classmethod
-    def read(cls, folder: Path, dtype: torch.dtype) -> BertClassifier:
+    def from_folder(cls, folder: Path, dtype: torch.dtype) -> BertClassifier:
         """The classifier in a folder of transformers' format."""
         from safetensors.torch import load_file
 
@@ -139,7 +140,7 @@ class BertClassifier(nn.Module):
         kind: Any = BertForSequenceClassification
         made = kind(BertConfig(**self.config.plain))
         made.load_state_dict(self.state_dict())
-        return made.to(*devices.placed(self)).train(self.training)
+        return made.to(*devices.device_and_dtype(self)).train(self.training)
 
     @property
     def base_model(self) -> BertEncoder:

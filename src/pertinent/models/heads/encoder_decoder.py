@@ -13,8 +13,8 @@ from torch import Tensor
 from pertinent.errors import ModelError
 from pertinent.models.heads.base import FollowedScores, HeadBatch, heads
 from pertinent.models.heads.language_model import LanguageModelHead
+from pertinent.models.tokens.batches import collate, one_row
 from pertinent.models.torch import devices
-from pertinent.models.torch.tokens import collate, one_row
 from pertinent.models.transformer import TransformerModel
 from pertinent.removals.base import TokenRows
 

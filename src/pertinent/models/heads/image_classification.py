@@ -17,6 +17,7 @@ from pertinent.inputs.image import ImageInput, as_pixels, image_input
 from pertinent.models.heads.base import RegisteredHead, heads
 from pertinent.models.heads.text_classification import natural_output, own_names
 from pertinent.models.module import ModuleModel
+from pertinent.models.unsupported import check_supported
 
 
 @heads.register("image-classification")
@@ -28,6 +29,12 @@ class ImageClassification(RegisteredHead):
     auto_class = "AutoModelForImageClassification"
     kind = "image"
     reader = "image_processor"
+
+    @classmethod
+    def suits(cls, model: Any) -> bool:
+        """Return ``True``; raise a `ModelError` for a model that detects or segments objects."""
+        check_supported(model)
+        return True
 
     @classmethod
     def options(cls) -> list[str]:

@@ -16,8 +16,8 @@ from pertinent.config.settings import Count, checked
 from pertinent.errors import InputError, ModelError, require
 from pertinent.inputs.text import Text, TextInput, Tokens
 from pertinent.models.heads.base import FollowedScores, Head, HeadBatch, heads
+from pertinent.models.tokens.batches import collate, whole_rows
 from pertinent.models.torch import devices
-from pertinent.models.torch.tokens import collate, whole_rows
 from pertinent.models.transformer import TransformerModel
 from pertinent.outputs import PlainValues
 from pertinent.removals.base import TokenRows

@@ -14,23 +14,9 @@ from pertinent.models.heads.base import FollowedScores, Head, HeadBatch, heads
 from pertinent.models.heads.windows import WindowBatch, mean_of_windows, window_rows
 from pertinent.models.torch import devices
 from pertinent.models.transformer import TransformerModel
+from pertinent.models.unsupported import check_supported
 from pertinent.outputs import Output, output_named
 from pertinent.removals.base import TokenRows
-
-_BY_FUNCTION = "wrap a function from a list of texts to"
-_OTHER_HEADS = {
-    "ForTokenClassification": (
-        "a token classifier",
-        f"{_BY_FUNCTION} the probabilities of one token's labels, or its score with output='value'",
-    ),
-    "ForMaskedLM": ("a masked language model", f"{_BY_FUNCTION} the probabilities of the words you ask for"),
-    "ForConditionalGeneration": (
-        "a generative model that reads more than text",
-        f"{_BY_FUNCTION} the log-likelihood of the answer you ask about, with output='log-likelihood'",
-    ),
-}
-"""Models that are not classifiers and that no head serves, by a part of the class name: what they are, and
-how to explain them."""
 
 
 @heads.register("text-classification")
@@ -61,13 +47,10 @@ class ClassificationHead(Head):
     @classmethod
     def suits(cls, model: Any) -> bool:
         """Raise a `ModelError` for a model with another head or without one."""
-        kind = type(model).__name__
-        for part, (what, way) in _OTHER_HEADS.items():
-            if any(part in base.__name__ for base in type(model).__mro__):
-                raise ModelError(f"{kind} is {what}, not a classifier: {way}.")
+        check_supported(model)
         if getattr(model, "base_model", None) is model:
             raise ModelError(
-                f"{kind} has no head, so it answers nothing: load the model by "
+                f"{type(model).__name__} has no head, so it answers nothing: load the model by "
                 "AutoModelForSequenceClassification, AutoModelForQuestionAnswering, AutoModelForCausalLM or "
                 "AutoModelForSeq2SeqLM."
             )

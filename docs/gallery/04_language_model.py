@@ -1,0 +1,36 @@
+"""
+Explain the answer of a language model
+======================================
+
+Find out which sentence of a prompt an answer comes from.
+"""
+
+import pertinent
+from pertinent import Prompt
+
+model = pertinent.load("recall")  # a small language model that answers questions about given facts
+facts = ["Ann keeps the key.", "Bob keeps the map.", "Dora keeps the lamp."]
+prompt = Prompt("Who keeps the map? Answer:", sources=facts)
+explanation = pertinent.explain(model, prompt)
+explanation
+
+# %%
+# The model wrote "Bob". The score of a source is the log-likelihood of that answer which is lost without
+# it. Click a token of the answer to see what it depends on.
+#
+# Ask for a contrast: why "Bob" and not "Ann"?
+
+contrast = pertinent.explain(model, Prompt(prompt.text, sources=facts, answer=" Bob", rather_than=" Ann"))
+for source, score in contrast.top(3):
+    print(f"{score:+6.2f}  {source}")
+
+# %%
+# With many sources, use a method that expects most of them to be irrelevant. ``single-effects`` finds
+# the few that matter with few evaluations, and its standard errors say whether it may have missed one.
+
+names = ["Ann", "Bob", "Cora", "Dora", "Emil", "Finn", "Gina", "Hugo", "Ida", "Jack", "Kim", "Lena"]
+things = ["key", "map", "lamp", "book", "coin", "ring", "rope", "bell", "cup", "hat", "drum", "fan"]
+many = [f"{name} keeps the {thing}." for name, thing in zip(names, things)]
+question = Prompt("Who keeps the map? Answer:", sources=many)
+found = pertinent.explain(model, question, method="single-effects", budget=48)
+found.plot(top=4)

@@ -1,0 +1,31 @@
+"""
+Check that removal keeps inputs in distribution
+===============================================
+
+An explanation is only as good as the model's answers to texts with words removed. Check them first.
+"""
+
+import pertinent
+
+model = pertinent.load("sentiment")
+subjects = ["The plot", "The acting", "The first hour", "The ending", "The score", "The script"]
+praise = ["is a quiet joy from start to finish", "holds you until the very last scene"]
+blame = ["is a mess from start to finish", "is dull, slow and far too long"]
+texts = [f"{subject} {opinion}." for subject in subjects for opinion in (*praise, *blame)]
+labels = ["positive", "positive", "negative", "negative"] * len(subjects)
+check = pertinent.check_removal(model, texts, labels, removals=["attention-mask", "pad-token", "mask-token"])
+check.plot()
+
+# %%
+# The model was trained with words hidden from its attention, so ``attention-mask`` keeps its accuracy.
+# Padding tokens in the middle of a text are new to it, and its answers are worse although the same words
+# are removed:
+
+check
+
+# %%
+# Do explanations agree between seeds? If they do not, raise the budget.
+
+pertinent.stability(model, texts, "shapley-sampling", samples=4).plot(
+    pertinent.stability(model, texts, "shapley-sampling", samples=25)
+)

@@ -1,0 +1,1 @@
+"""Attacks: the smallest changes of an input that change a decision."""

@@ -1,0 +1,1 @@
+"""Gradients of torch modules and transformers."""

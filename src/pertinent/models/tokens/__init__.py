@@ -1,0 +1,1 @@
+"""Texts and prompts as a transformer reads them: tokens and batches of tokens."""
