@@ -97,7 +97,7 @@ def test_gradients_attacks_and_neighbours_follow_its_values(example, model):
     for method in ("integrated-gradients", "expected-gradients", "counterfactual"):
         assert pertinent.explain(module, SERIES, method, **QUIET).top(1)[0][0] == "70–79"
     attacked = pertinent.attack_radius(module, SERIES, **QUIET)
-    assert attacked.found.all()
+    assert attacked.succeeded.all()
     assert attacked.perturbed.shape == (1, 120)
     found = pertinent.sensitivity(model, [SERIES], "leave-one-out", sparsity=0.05, samples=3, **QUIET)
     assert found.mean("leave-one-out", "set-sensitivity") == 0

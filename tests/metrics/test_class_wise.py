@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 from tests.explanations import explanation_by_hand
-from tests.games import Game, converse
 
 import pertinent
 from pertinent.cli import main
 from pertinent.errors import SettingError
 from pertinent.metrics.top_features import ClassFaithfulness, ClassIoU
 from pertinent.outputs import Labels, PlainValues
+from pertinent.testing.games import Game, answer
 
 NAMES = ("world", "sports", "business")
 
@@ -36,7 +36,7 @@ def explanation_of(class_scores, target=0, game=GAME, output=None):
 
 
 def measure(metric, explanation, game=GAME):
-    return converse(metric.measure(explanation), game)
+    return answer(metric.measure(explanation), game)
 
 
 @pytest.mark.parametrize("target", [0, 1, 2])

@@ -5,7 +5,6 @@ from math import log
 import numpy as np
 import pytest
 from tests.explanations import explanation_by_hand
-from tests.games import Game, as_probabilities, converse, random_table
 
 import pertinent
 from pertinent.errors import SettingError
@@ -19,6 +18,7 @@ from pertinent.metrics.top_features import (
     PositiveDeltaLogOdds,
 )
 from pertinent.outputs import TINY, Labels, PlainValues
+from pertinent.testing.games import Game, answer, as_probabilities, random_table
 
 
 def voting(*weights, offset=0.0):
@@ -43,7 +43,7 @@ def explanation_of(game, scores, target=1, output=None, **fields):
 
 
 def measure(metric, game, scores, **options):
-    return converse(metric.measure(explanation_of(game, scores, **options)), game)
+    return answer(metric.measure(explanation_of(game, scores, **options)), game)
 
 
 # -- faithfulness -------------------------------------------------------------------------------

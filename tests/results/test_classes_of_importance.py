@@ -98,7 +98,7 @@ def test_a_signed_summary_of_mixed_classes_is_refused(three, tmp_path):
     found = three.importance(["one", "other"] * 15)
     assert not found.is_signed and found.targets == {"one": None, "other": None}
     assert all(np.isnan(row.effect) and row.mean > 0 for row in found.rows)
-    with pytest.raises(SettingError, match=r'importance\("class"\).*target='):
+    with pytest.raises(SettingError, match=r'importance\("class"\).*`target`'):
         found.plot("beeswarm")
     found.plot("bars")
     found.save(tmp_path / "found.json")

@@ -131,7 +131,7 @@ def _algorithm(model: Model, sets: Any, toward: Any, attack: Attack, index: int)
             changes=found.changes,
             passes=found.passes,
             prediction=prediction,
-            decided=columns[decided],
+            predicted=columns[decided],
             toward=None if aim is None else columns[aim],
             norm=attack.norm,
         )
