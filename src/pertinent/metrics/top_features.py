@@ -71,7 +71,7 @@ def overlap(a: Masks, b: Masks) -> float:
 def top_words(explanation: Explanation, mask: Masks) -> list[str]:
     """Return the words of a set in lower case, the most important first; raise an error without words."""
     input = explanation.input
-    if not input.has_words or input.granularity == "sentences":
+    if not input.has_words or input.granularity in ("sentences", "lines", "paragraphs"):
         raise SettingError(
             f"This metric counts words, but the features are {input.granularity}: explain a text with "
             "features='words'."
