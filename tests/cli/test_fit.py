@@ -329,9 +329,9 @@ def test_image_may_be_a_folder(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--file", "{file}", "--methods", "shapley", "./mine", "lime"], "combined with --file, but got 'lime'"),
+        (["--file", "{file}", "--methods", "shapley", "./mine", "lime"], "with --file, but got 'lime'"),
         (["a good film", "lime", "--methods", "shapley"], "combined with names of methods, but got 'lime'"),
-        (["--file", "{file}", "--methods", "shapley", "a text"], "combined with --file, but got 'a text'"),
+        (["--file", "{file}", "--methods", "shapley", "a text"], "with --file, but got 'a text'"),
     ],
 )
 def test_names_of_methods_are_not_explained_as_texts(tmp_path, capsys, words, said):
