@@ -12,7 +12,7 @@ import torch
 from pertinent.array_types import Floats, Ints, Masks
 from pertinent.config.fingerprints import digest
 from pertinent.errors import ModelError, SettingError
-from pertinent.inputs.text import Tokens
+from pertinent.inputs.tokens import Tokens
 from pertinent.models.embedded.load import LOCAL, no_progress_bar, require_model
 from pertinent.models.torch import devices
 from pertinent.models.torch.inference import evaluating
