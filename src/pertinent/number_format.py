@@ -29,3 +29,8 @@ def measure_text(value: float) -> str:
     ['0.123', '-17.780', '50,410']
     """
     return f"{value:,.0f}" if _LONG <= abs(value) < _HUGE else f"{value:.3f}"
+
+
+def count(n: int, noun: str) -> str:
+    """Format a number with its noun, as ``1 input`` or ``1,200 inputs``."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
