@@ -13,7 +13,7 @@ from pertinent.explainers.base import Steps
 from pertinent.inputs.base import ArrayInput
 from pertinent.masks import full_mask
 from pertinent.metrics import Metric
-from pertinent.metrics.base import Measures, ask_whole_and
+from pertinent.metrics.base import Measures, ask_whole_and_masks
 from pertinent.removals import Removal
 from pertinent.testing import check_explainer, check_metric, check_removal
 
@@ -60,7 +60,7 @@ class TopDrop(Metric):
     def measure(self, explanation: Any) -> Measures:
         mask = full_mask(len(explanation.features))
         mask[0, explanation.ranking[0]] = False
-        answers = yield from ask_whole_and(explanation, mask)
+        answers = yield from ask_whole_and_masks(explanation, mask)
         return {None: float(answers[0, explanation.target] - answers[1, explanation.target])}
 
 

@@ -89,14 +89,14 @@ def test_methods_that_score_one_class():
 def test_outputs_that_are_not_classes():
     values = Game(4, lambda masks: masks @ VOTES)
     e = explanation_of(VOTES.T, game=values, output=PlainValues())
-    with pytest.raises(SettingError, match="answers with values, not with classes"):
+    with pytest.raises(SettingError, match="class-faithfulness needs classes, but the model has values"):
         measure(ClassFaithfulness(), e, values)
     e = explanation_of(VOTES.T, game=values, output=Labels())
-    with pytest.raises(SettingError, match="answers with labels, not with classes"):
+    with pytest.raises(SettingError, match="class-faithfulness needs classes, but the model has labels"):
         measure(ClassFaithfulness(), e, values)
     assert measure(ClassIoU(k=1), e, values) == {None: 0.0}
     one = Game(4, lambda masks: masks @ VOTES[:, :1])
-    with pytest.raises(SettingError, match="Pairs of values need two"):
+    with pytest.raises(SettingError, match="class-iou needs at least two values"):
         measure(ClassIoU(), explanation_of(VOTES.T[:1], game=one, output=PlainValues()), one)
 
 

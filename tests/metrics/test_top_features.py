@@ -172,7 +172,7 @@ SELECTS = {"selected": 1}
 @pytest.mark.parametrize("metric", [SufficiencyOfSelected, ShareRemoved])
 def test_scores_that_select_nothing_need_a_number_or_a_threshold(metric):
     game = voting(0.4, 0.3, 0.2)
-    with pytest.raises(SettingError, match=f"scores of by-hand are not probabilities.*{metric.name}:k=5"):
+    with pytest.raises(SettingError, match=f"`k` or `threshold`, as in {metric.name}:k=5"):
         measure(metric(), game, [0.4, 0.3, 0.2])
     by_number = measure(metric(k=2), game, [0.4, 0.3, 0.2])
     assert by_number == measure(metric(threshold=0.25), game, [0.4, 0.3, 0.2])
@@ -230,8 +230,8 @@ def test_sufficiency_of_an_answer_is_its_overlap():
     [
         (Faithfulness(), "a plain value is no decision.*sufficiency"),
         (Monotonicity(), "a plain value is no decision"),
-        (PositiveDeltaLogOdds(), "Log-odds need probabilities"),
-        (NegativeDeltaLogOdds(), "Log-odds need probabilities"),
+        (PositiveDeltaLogOdds(), "needs probabilities"),
+        (NegativeDeltaLogOdds(), "needs probabilities"),
         (SufficiencyOfSelected(), "needs probabilities, or an overlap"),
     ],
 )

@@ -99,9 +99,9 @@ def test_brevity_by_hand():
 
 @pytest.mark.parametrize("metric", [Purity(), Brevity()])
 def test_only_words_are_words(metric):
-    with pytest.raises(SettingError, match="about words, but the features are sentences"):
+    with pytest.raises(SettingError, match="counts words, but the features are sentences"):
         measure(metric, explanation_of("One film. Two films.", features="sentences"))
-    with pytest.raises(SettingError, match="about words, but the features are columns"):
+    with pytest.raises(SettingError, match="counts words, but the features are columns"):
         measure(metric, explanation_of([1.0, 2.0], features=None, kind="table"))
 
 

@@ -669,7 +669,7 @@ def test_a_reader_is_not_called_a_regressor(model):
             pertinent.explain(model, PAIR, method=method, **options)
         refused.append(str(caught.value))
     for metric in ("sufficiency", "comprehensiveness"):
-        with pytest.raises(SettingError, match="Weight of evidence needs probabilities") as raised:
+        with pytest.raises(SettingError, match="for a model of plain values") as raised:
             pertinent.evaluate(model, e, f"{metric}:scale=weight-of-evidence")
         refused.append(str(raised.value))
     assert len(refused) > 9

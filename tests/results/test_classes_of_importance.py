@@ -126,6 +126,7 @@ def test_pages_and_reports_of_mixed_classes(three):
     assert "nan" not in str(view["importance"])
 
 
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")  # raised by the import of shap
 def test_rows_for_shap_have_the_scores_of_the_second_class(binary):
     expected = [e.class_scores[1] for e in binary]
     np.testing.assert_allclose(binary.to_shap().values, expected, atol=1e-12)

@@ -13,7 +13,7 @@ from pertinent.cli.cluster_flags import ClusterFlags
 from pertinent.cli.command_output import LISTED, CommandOutput, complain, conclude
 from pertinent.cli.input_flags import InputFlags
 from pertinent.cli.loading import ModelFlags, load_methods, model_named
-from pertinent.cli.signatures import given
+from pertinent.cli.signatures import call_with
 from pertinent.errors import InputError, SettingError
 from pertinent.rendering.by_input import named
 from pertinent.results.explanation_folder import ExplanationFolder
@@ -31,10 +31,10 @@ def explain_to_folder(args: Namespace, arguments: dict[str, Any], *, measure: bo
                 f"--{flag.replace('_', '-')} needs all explanations in memory: leave it out, or give --out a "
                 "name that ends in .parquet."
             )
-    output, inputs = CommandOutput(quiet=args.quiet), given(args, InputFlags)
+    output, inputs = CommandOutput(quiet=args.quiet), call_with(args, InputFlags)
     model, cluster = (
-        given(args, ModelFlags, model=model_named(args, inputs)),
-        given(args, ClusterFlags).made(),
+        call_with(args, ModelFlags, model=model_named(args, inputs)),
+        call_with(args, ClusterFlags).made(),
     )
     loaded = model.load() if cluster is None or is_own(model.model) else None
     (method,) = load_methods([args.method], args.set)
