@@ -10,6 +10,7 @@ from typing import Any
 
 from pertinent.array_types import Ints
 from pertinent.asks import Algorithm, BatchPart, Question
+from pertinent.errors import picklable
 from pertinent.inputs.base import Input
 from pertinent.removals.base import Removal
 
@@ -42,6 +43,10 @@ class JobResult:
     result: Any
     error: Exception | None
     seconds: float = 0.0
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state to pickle, with an error that can be pickled."""
+        return {**vars(self), "error": picklable(self.error)}
 
 
 @dataclass(frozen=True)
