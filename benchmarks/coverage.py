@@ -23,7 +23,7 @@ from pertinent import asks
 from pertinent.array_types import Floats, Masks
 from pertinent.explainers.base import Explainer, Finding, Task, explainers
 from pertinent.explainers.shapley.interaction_index import INDICES, exact_pairs
-from pertinent.masks import all_coalitions, shapley_of
+from pertinent.masks import all_coalitions, shapley_values_of
 
 METHODS = ("banzhaf", "shapley", "kernel-shap", "shapley-sampling", "shapley-interactions")
 FEATURES = (4, 5, 6, 7, 8, 10, 12)
@@ -109,7 +109,7 @@ def true_values(method: str, table: Floats) -> Floats:
     if method == "shapley-interactions":
         d = len(table).bit_length() - 1
         return exact_pairs(INDICES["k-sii"], table[:, None])[..., 0][np.triu_indices(d, 1)]
-    return banzhaf_of(table) if method == "banzhaf" else shapley_of(table)
+    return banzhaf_of(table) if method == "banzhaf" else shapley_values_of(table)
 
 
 def banzhaf_of(table: Floats) -> Floats:

@@ -13,7 +13,7 @@ from pertinent.array_types import Floats, Masks
 from pertinent.explainers.shapley.gaussian_process import fit
 from pertinent.explainers.shapley.mask_design import spread_pairs
 from pertinent.explainers.shapley.shapley_sampling import draw_orders, prefixes
-from pertinent.masks import all_coalitions, full_mask, mask_bytes, shapley_of
+from pertinent.masks import all_coalitions, full_mask, mask_bytes, shapley_values_of
 from pertinent.removals.base import removals
 
 REVIEWS = (
@@ -122,7 +122,7 @@ def table(family: str, function: Callable[[Masks], Floats], d: int) -> Game:
     """A game whose answers are all asked for at once."""
     table = function(all_coalitions(d))
     place = 1 << np.arange(d)
-    return Game(family, d, lambda masks: table[masks @ place], shapley_of(table))
+    return Game(family, d, lambda masks: table[masks @ place], shapley_values_of(table))
 
 
 def _remembering(function: Callable[[Masks], Floats]) -> Callable[[Masks], Floats]:

@@ -34,7 +34,7 @@ def test_a_check_is_saved_as_json_or_csv(tmp_path):
     check = pertinent.check_removal(words, ["not bad at all", "so good"])
     with pytest.raises(FileError, match=r"must end in .json or .csv"):
         check.save(tmp_path / "check.parquet")
-    assert "2 inputs tell nothing" in check.recommendation
+    assert "2 inputs: too few" in check.recommendation
 
 
 class Convolution(torch.nn.Module):

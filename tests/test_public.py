@@ -9,9 +9,9 @@ import pertinent
 
 NAMES = [
     "Attacked", "Attacks", "Benchmark", "Cluster", "EarlyStopping", "Evaluation", "Explanation",
-    "ExplanationFolder", "Explanations", "Failure", "Importance", "NeighbourStability", "PerplexityCheck",
+    "ExplanationFolder", "Explanations", "Failure", "Importance", "PerplexityCheck",
     "PertinentError", "Prompt",
-    "RemovalCheck", "Request", "Sanity", "Sensitivity", "Service", "Stability", "StudyReport", "Text",
+    "RemovalCheck", "Request", "Sanity", "Service", "Stability", "StudyReport", "Text",
     "adapt", "attack_radius", "benchmark", "check_removal", "compare", "create_study", "evaluate", "explain",
     "explain_iter", "fit", "list_methods", "list_metrics", "list_removals", "load",
     "load_explainer", "merge", "neighbour_stability", "read",

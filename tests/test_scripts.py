@@ -21,7 +21,7 @@ import pertinent
 from pertinent.api.explain import explain
 from pertinent.config.settings import setting_names
 from pertinent.explainers.base import explainers, learned_methods
-from pertinent.masks import all_coalitions, shapley_of
+from pertinent.masks import all_coalitions, shapley_values_of
 from tests import tiny
 from tests.miniature import (
     ROOT,
@@ -789,9 +789,9 @@ def test_the_hard_games_have_the_shapley_values_that_they_say():
         sparse = families._sparse("sparse", 0)
         sigmoid = families.FAMILIES["self-dual sigmoid"]("self-dual sigmoid", 1)
     everyone = all_coalitions(6)
-    np.testing.assert_allclose(power, shapley_of((everyone @ voters >= 9).astype(float)), atol=1e-12)
+    np.testing.assert_allclose(power, shapley_values_of((everyone @ voters >= 9).astype(float)), atol=1e-12)
     for game in (airport, pairs):
-        np.testing.assert_allclose(game.truth, shapley_of(game(all_coalitions(game.d))), atol=1e-9)
+        np.testing.assert_allclose(game.truth, shapley_values_of(game(all_coalitions(game.d))), atol=1e-9)
     ends = sparse(np.array([[False] * 40, [True] * 40]))
     assert sparse.truth.sum() == pytest.approx(ends[1] - ends[0])
     masks = all_coalitions(12)

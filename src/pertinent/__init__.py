@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from pertinent.cluster.cluster import Cluster
     from pertinent.diagnostics import read
     from pertinent.diagnostics.check_removal import check_removal
-    from pertinent.diagnostics.neighbour_stability import NeighbourStability, neighbour_stability
+    from pertinent.diagnostics.neighbour_stability import neighbour_stability
     from pertinent.diagnostics.perplexity_check import PerplexityCheck
     from pertinent.diagnostics.removal_check import RemovalCheck
     from pertinent.diagnostics.sanity import Sanity, sanity
-    from pertinent.diagnostics.sensitivity import Sensitivity, sensitivity
+    from pertinent.diagnostics.sensitivity import sensitivity
     from pertinent.diagnostics.stability import Stability, stability
     from pertinent.errors import PertinentError
     from pertinent.explainers.adapted import adapt
@@ -62,11 +62,11 @@ _NAMES = {
     "cluster.cluster": "Cluster",
     "diagnostics": "read",
     "diagnostics.check_removal": "check_removal",
-    "diagnostics.neighbour_stability": "NeighbourStability neighbour_stability",
+    "diagnostics.neighbour_stability": "neighbour_stability",
     "diagnostics.perplexity_check": "PerplexityCheck",
     "diagnostics.removal_check": "RemovalCheck",
     "diagnostics.sanity": "Sanity sanity",
-    "diagnostics.sensitivity": "Sensitivity sensitivity",
+    "diagnostics.sensitivity": "sensitivity",
     "diagnostics.stability": "Stability stability",
     "errors": "PertinentError",
     "explainers.adapted": "adapt",
@@ -99,7 +99,7 @@ __all__ += ["load_explainer"]
 __all__ += ["list_methods", "list_metrics", "list_removals", "merge", "read", "save_report", "serve", "train"]
 __all__ += ["wrap", "wrap_endpoint"]
 __all__ += ["check_removal", "neighbour_stability", "sanity", "sensitivity", "stability"]
-__all__ += ["NeighbourStability", "PerplexityCheck", "RemovalCheck", "Sanity", "Sensitivity", "Stability"]
+__all__ += ["PerplexityCheck", "RemovalCheck", "Sanity", "Stability"]
 __all__ += ["Attacked", "Attacks", "Benchmark", "Evaluation", "Explanation", "ExplanationFolder"]
 __all__ += ["Explanations", "Failure", "Importance"]
 __all__ += ["StudyReport", "create_study", "report_study", "serve_study"]

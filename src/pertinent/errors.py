@@ -71,13 +71,13 @@ class MissingExtra(PertinentError, ImportError):
 def unknown(what: str, name: object, known: Iterable[str], meant: str | None = None) -> SettingError:
     """The error for an unknown name, which suggests the name that is `meant`, else the closest known one."""
     known = sorted(known)
-    said = name if isinstance(name, str) else shown(name)
+    said = name if isinstance(name, str) else safe_repr(name)
     near = get_close_matches(said, known, n=1, cutoff=0.6) if meant is None else [meant]
     if not near and len(said) > 2:
         near = [each for each in known if said in each]
     hint = f" Did you mean {' or '.join(map(repr, near[:3]))}?" if near else ""
     listed = f"Known: {', '.join(known)}." if known else "There is none."
-    return SettingError(f"Unknown {what} {shown(name)}.{hint} {listed}")
+    return SettingError(f"Unknown {what} {safe_repr(name)}.{hint} {listed}")
 
 
 def picklable(error: Exception | None) -> PertinentError | None:
@@ -90,10 +90,10 @@ def picklable(error: Exception | None) -> PertinentError | None:
 def require(condition: bool, setting: str, must: str, got: object) -> None:
     """Raise a `SettingError` that names the setting, what it must be and what it was."""
     if not condition:
-        raise SettingError(f"`{setting}` must be {must}, but got {shown(got)}.")
+        raise SettingError(f"`{setting}` must be {must}, but got {safe_repr(got)}.")
 
 
-def shown(value: object) -> str:
+def safe_repr(value: object) -> str:
     """What `repr` says of a value; its type, if its own `__repr__` raises an error."""
     try:
         return repr(value)
@@ -107,5 +107,5 @@ def as_text(value: object, setting: str) -> str:
         return str(value)
     except Exception as error:
         raise SettingError(
-            f"`{setting}` must be texts or numbers, but {shown(value)} raised {type(error).__name__}."
+            f"`{setting}` must be texts or numbers, but {safe_repr(value)} raised {type(error).__name__}."
         ) from error

@@ -46,7 +46,7 @@ def subset_sums(values: Floats) -> Floats:
     return found
 
 
-def shapley_of(values: Floats) -> Floats:
+def shapley_values_of(values: Floats) -> Floats:
     """Shapley values (features, …) of a game given by its value for every mask in binary order."""
     d = len(values).bit_length() - 1
     masks = all_coalitions(d)

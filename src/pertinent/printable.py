@@ -16,25 +16,25 @@ _VISIBLE = {
 }
 
 
-def shortened(text: str, most: int) -> str:
+def shorten(text: str, most: int) -> str:
     """The text, cut to at most `most` characters."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def shortened_name(name: str, most: int) -> str:
+def shorten_name(name: str, most: int) -> str:
     """The name, cut in the middle to at most `most` characters: names often differ at their end.
 
-    >>> shortened_name("patch at row 112, column 28", 19)
+    >>> shorten_name("patch at row 112, column 28", 19)
     'patch at …column 28'
     """
     end = most // 2
     return name if len(name) <= most else f"{name[: most - end - 1]}…{name[len(name) - end :]}"
 
 
-def encodable(value: Any) -> Any:
+def replace_surrogates(value: Any) -> Any:
     """A text, or a list of texts, without lone surrogates, which UTF-8 cannot encode; others as they are."""
     if isinstance(value, list) and value and isinstance(value[0], str):
-        return [encodable(each) for each in value]
+        return [replace_surrogates(each) for each in value]
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 

@@ -9,7 +9,7 @@ import pertinent
 from pertinent import Request
 from pertinent.errors import FileError, SettingError
 from pertinent.explainers.gradients import IntegratedGradients
-from pertinent.inputs.table import Background
+from pertinent.inputs.background import Background
 from pertinent.metrics.ablation import Sufficiency
 from pertinent.removals import FromBackground, UniformNoise
 

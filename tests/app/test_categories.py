@@ -8,7 +8,7 @@ import pytest
 import pertinent
 from pertinent.app.categories import MOST_CATEGORIES, find_categories
 from pertinent.app.token_auth import COOKIE
-from pertinent.inputs.table import Background
+from pertinent.inputs.background import Background
 from tests.app.browser import chromium, new_page
 from tests.app.served import TOKEN, serving, site
 

@@ -12,7 +12,7 @@ from pertinent.asks.base import split
 from pertinent.errors import BudgetError, ModelError
 from pertinent.explainers.base import Explainer, Finding
 from pertinent.masks import full_mask
-from pertinent.models.base import Handlers, immediately
+from pertinent.models.base import Handlers, answer_now
 from pertinent.models.function import FunctionModel
 
 
@@ -171,7 +171,7 @@ class ScaledNorm(Norm):
 
 def norms(model, parts):
     groups.append({part.input.n_features for part in parts})
-    return immediately(lambda: [np.linalg.norm(part.input.values) for part in parts])
+    return answer_now(lambda: [np.linalg.norm(part.input.values) for part in parts])
 
 
 groups = []

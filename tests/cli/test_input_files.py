@@ -9,6 +9,7 @@ import pytest
 
 from pertinent.cli.input_files import FileColumns, read_file
 from pertinent.errors import FileError, InputError, SettingError
+from pertinent.inputs.prompt import Prompt
 
 
 def read(tmp_path, content, columns=None, name="a.csv"):
@@ -116,3 +117,11 @@ def test_ids_and_labels_are_taken_out_of_the_record(tmp_path):
         read(tmp_path, b"words\n", FileColumns("text", id="name"), "a.txt")
     [item] = read(tmp_path, b'"words"\n', FileColumns("text", id="name"), "a.jsonl")
     assert "must have named columns" in str(item.error)
+
+
+def test_a_file_of_prompts_has_columns_of_answers(tmp_path):
+    items = read(tmp_path, b"text,answer,year\nWho won?, Ada,1843\n", FileColumns("prompt"))
+    assert items[0].raw == {"text": "Who won?", "answer": " Ada"}
+    assert Prompt.from_input(items[0].raw) == Prompt("Who won?", answer=" Ada")
+    [item] = read(tmp_path, b"Who won?\n", FileColumns("prompt"), "a.txt")
+    assert item.raw == "Who won?"

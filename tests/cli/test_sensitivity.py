@@ -1,4 +1,4 @@
-"""``pertinent sensitivity`` and ``neighbour-stability``: the shape of every diagnostic's command."""
+"""``pertinent sensitivity`` and ``neighbour-stability``: the table, the plot and the JSON file."""
 
 import json
 
@@ -28,11 +28,12 @@ def test_sensitivity_shows_a_table_and_writes_a_plot_and_a_file(run, tmp_path):
     methods = ["--methods", "leave-one-out,random", "--samples", "2", "--plot", "a.png", "--json", "a.json"]
     code, out, _ = run("sensitivity", "--model", "table", "--row", json.dumps(row), *methods)
     assert code == 0
-    for part in ("Do the chosen features stay the same", "leave-one-out", "random", "20%", "a.png", "a.json"):
+    for part in ("set-sensitivity", "leave-one-out", "random", "a.png", "a.json"):
         assert part in out
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     found = pertinent.read(tmp_path / "a.json")
-    assert (found.kind, found.methods, found.samples) == ("sensitivity", ["leave-one-out", "random"], 2)
+    assert found.methods == ["leave-one-out", "random"]
+    assert found.settings == {"radius": 0.1, "norm": "linf", "samples": 2}
 
 
 def test_neighbour_stability_of_a_file_of_explanations(run, tmp_path):
@@ -41,6 +42,6 @@ def test_neighbour_stability_of_a_file_of_explanations(run, tmp_path):
     options = ["--k", "1", "--semantic", "0", "--stop-words", "so"]
     code, out, err = run("neighbour-stability", "e.parquet", *options, "--json", "a.json")
     assert code == 1
-    assert "Do similar texts have similar explanations?" in out
-    assert "input 2: iou-stability: There is no other text" in err
+    assert "iou-stability" in out
+    assert "input 2: iou-stability: The model makes this decision about no other text" in err
     assert [row.value for row in pertinent.read(tmp_path / "a.json").rows] == [1.0, 1.0]

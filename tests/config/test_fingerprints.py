@@ -11,7 +11,7 @@ from tests import tiny
 
 import pertinent
 from pertinent.config.fingerprints import digest
-from pertinent.inputs.table import Background
+from pertinent.inputs.background import Background
 from pertinent.removals import Constant, FromBackground, Mean, RandomToken, UniformNoise
 
 ROWS = np.random.default_rng(0).normal(size=(2001, 3))

@@ -14,7 +14,8 @@ from pertinent.cli import main
 from pertinent.diagnostics.check_removal import majority, random_masks
 from pertinent.diagnostics.removal_check import AblatedInput, RemovalCheck
 from pertinent.errors import FileError, InputError, SettingError
-from pertinent.inputs.table import Background, table_input
+from pertinent.inputs.background import Background
+from pertinent.inputs.table import table_input
 from pertinent.outputs import column_index
 from pertinent.removals import Constant, FromBackground
 from pertinent.results.failures import Failure
@@ -138,10 +139,11 @@ def test_every_number_as_computed_by_hand():
 
 def test_accuracy_falls_where_it_must():
     check = pertinent.check_removal(enough_words, TEXTS, [1] * len(TEXTS), shares=(0.2, 0.5, 0.6, 0.8))
-    scores = {p.share: p.score.mean for p in check.points if p.removal == "slice-out"}
-    assert scores == {0.0: 1.0, 0.2: 1.0, 0.5: 1.0, 0.6: 0.0, 0.8: 0.0}
-    confidence = {p.share: p.confidence.mean for p in check.points if p.removal == "slice-out"}
-    assert confidence == pytest.approx({0.0: 0.9, 0.2: 0.9, 0.5: 0.9, 0.6: 0.8, 0.8: 0.8})
+    frame = check.to_dataframe()
+    frame = frame[frame["removal"] == "slice-out"]
+    assert frame["share"].tolist() == [0.0, 0.2, 0.5, 0.6, 0.8]
+    assert frame["accuracy"].tolist() == [1.0, 1.0, 1.0, 0.0, 0.0]
+    assert frame["confidence"].tolist() == pytest.approx([0.9, 0.9, 0.9, 0.8, 0.8])
     assert (check.measure, check.inputs, check.features) == ("accuracy", 40, "words")
 
 
@@ -153,8 +155,8 @@ def test_certainty_has_no_entropy():
 def test_accuracy_needs_labels_and_agreement_does_not():
     wrong = pertinent.check_removal(enough_words, TEXTS, [0] * len(TEXTS), shares=0.8)
     agreement = pertinent.check_removal(enough_words, TEXTS, shares=0.8)
-    assert [p.score.mean for p in wrong.points if p.removal == "slice-out"] == [0.0, 1.0]
-    assert [p.score.mean for p in agreement.points if p.removal == "slice-out"] == [1.0, 0.0]
+    assert [wrong.score("slice-out", share).mean for share in (0.0, 0.8)] == [0.0, 1.0]
+    assert [agreement.score("slice-out", share).mean for share in (0.0, 0.8)] == [1.0, 0.0]
     assert (agreement.measure, agreement.overconfidence) == ("agreement", None)
 
 
@@ -194,7 +196,10 @@ def test_a_better_removal_than_the_default_is_found():
     check = pertinent.check_removal(lambda t: [[0.9, 0.1] if len(x) < 50 else [0.2, 0.8] for x in t], TEXTS)
     assert (check.best, check.default) == ("mask-token", "slice-out")
     assert check.verdict("slice-out") == "badly out"
-    assert check.recommendation.startswith("Use mask-token, which over all shares scores 1.000")
+    assert check.recommendation.startswith(
+        "Use mask-token: with 50% of the words removed, agreement is 1.000"
+    )
+    assert "agreement is 1.000 [1.000, 1.000] lower with slice-out" in check.recommendation
 
 
 def of_rows(rows, **changes):
@@ -264,7 +269,7 @@ def test_only_models_of_texts_are_told_to_train():
     check = pertinent.check_removal(model, rows, (certain(rows)[:, 1] > 0).astype(int), progress=False)
     assert check.needs_training and not check.trainable
     assert "trained counterfactually" not in check.recommendation
-    assert "should be fitted again to data in which columns are removed" in check.recommendation
+    assert "refit the model to data in which columns are removed" in check.recommendation
     assert not type(check).from_dict(check.to_dict()).trainable
 
 
@@ -383,10 +388,9 @@ def test_a_background_of_the_removals_own_has_answers_of_its_own(rows, accuracy,
     names = ["background", "background background=its own"]
     assert check.removals == (names if first else names[::-1])
     for name, right, sure in zip(names, ([1.0] * 4, accuracy), ([0.8] * 4, confidence), strict=True):
-        points = {p.share: p for p in check.points if p.removal == name}
-        assert list(points) == [0.0, 0.2, 0.5, 0.8]
-        assert [p.score.mean for p in points.values()] == right
-        assert [p.confidence.mean for p in points.values()] == pytest.approx(sure)
+        assert [check.score(name, share).mean for share in (0.0, 0.2, 0.5, 0.8)] == right
+        frame = check.to_dataframe().query("removal == @name")
+        assert frame["confidence"].tolist() == pytest.approx(sure)
     assert check.best == "background"
     assert check.verdict("background background=its own") == "badly out"
 
@@ -541,7 +545,7 @@ def test_command(run, tmp_path):
         "--file", "reviews.jsonl", "--label-column", "label", "--plot", "p.png", "--json", "c.json"
     )
     assert (code, err) == (0, "")
-    assert "attention-mask" in out and "3 inputs tell nothing" in out.replace("\n", " ")
+    assert "attention-mask" in out and "3 inputs: too few" in out.replace("\n", " ")
     check = RemovalCheck.read(tmp_path / "c.json")
     assert (check.inputs, check.measure, check.draws) == (3, "accuracy", 2)
     assert check.classes == ("negative", "positive")

@@ -21,9 +21,9 @@ from pertinent.diagnostics.stability import SeedAgreement
 from pertinent.errors import FileError
 
 SHARED = {
-    "format": "pertinent diagnostic 2",
+    "format": "pertinent diagnostic 3",
     "features": "columns",
-    "noticed": ["careful"],
+    "run_warnings": ["careful"],
     "failures": [{"index": 2, "reason": "empty", "id": "c", "method": None, "metric": None}],
 }
 FILES = {
@@ -90,7 +90,7 @@ def test_a_file_is_the_same_after_reading(saved, kind):
     found = pertinent.read(saved(FILES[kind]))
     assert found.kind == kind
     assert found.failures == (pertinent.Failure(2, "empty", id="c"),)
-    assert found.noticed == ("careful",)
+    assert found.run_warnings == ("careful",)
     plain = json.loads(found.to_json())
     assert {name: plain[name] for name in FILES[kind]} == FILES[kind]
     again = type(found).read(saved(plain))
@@ -149,14 +149,13 @@ class Lengths(Diagnostic):
         row = TableRow("<b>", ((f"{found.mean:g}", ""),))
         return DiagnosticTable("How long?", ("unit", "mean"), (row,), ())
 
-    @classmethod
-    def chart(cls, several):
-        lines = [Line("$x$", (0.0,), (interval([row.length for row in one.rows]),)) for one in several]
-        return Chart({"lengths": tuple(lines)}, "x", "y", {0.0: "all"})
+    def chart(self):
+        line = Line("$x$", {0.0: interval([row.length for row in self.rows])})
+        return Chart({"lengths": (line,)}, "x", "y", {0.0: "all"})
 
 
 def test_a_diagnostic_from_outside_is_saved_read_and_drawn(tmp_path):
-    found = Lengths(rows=(Length(0, 3.0), Length(1, 5.0)), features="words", noticed=("[red]odd",))
+    found = Lengths(rows=(Length(0, 3.0), Length(1, 5.0)), features="words", run_warnings=("[red]odd",))
     found.save(tmp_path / "a.json")
     assert pertinent.read(tmp_path / "a.json") == found
     assert found.inputs == 2

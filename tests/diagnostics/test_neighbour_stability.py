@@ -36,10 +36,10 @@ def test_stop_words_and_punctuation_do_not_count():
 
 def test_neighbours_have_the_same_prediction():
     found = neighbour_stability(explained(["bad a", "bad b", "fine a", "fine a b"]), k=1, lexical=1, **PLAIN)
-    assert [row.input for row in found.rows] == [0, 1, 2, 3]
+    assert [e.index for e in found.explanations] == [0, 1, 2, 3]
     assert [row.value for row in found.rows] == [1.0, 1.0, 1.0, 1.0]
     alone = neighbour_stability(explained(["bad", "so bad", "fine"]), k=1, **PLAIN)
-    assert [row.input for row in alone.rows] == [0, 1]
+    assert [e.index for e in alone.explanations] == [0, 1]
     assert [f.index for f in alone.failures] == [2]
     assert "no other text" in alone.failures[0].reason
 
@@ -66,7 +66,7 @@ def test_what_is_refused(monkeypatch):
     found = explained(["bad", "so bad"])
     with pytest.raises(SettingError, match=r"need `embed`.*semantic=0"):
         neighbour_stability(found, stop_words=())
-    with pytest.raises(SettingError, match=r"one vector of numbers for each of 2 texts, but .* \(2,\)"):
+    with pytest.raises(SettingError, match=r"one vector of numbers for each of 2 texts, got .* \(2,\)"):
         neighbour_stability(found, lambda texts: [1.0, 2.0], stop_words=())
     with pytest.raises(SettingError, match="`lexical` must be at least 1 where `semantic` is 0"):
         neighbour_stability(found, lexical=0, **PLAIN)
@@ -98,7 +98,7 @@ def test_regressors_and_labels_have_neighbours_too():
         lambda texts: [[0.9 if "x" in t else 0.1, 0.2] for t in texts], output="label-probability"
     )
     found = pertinent.explain(labels, ["x a", "x b", "c"], method="leave-one-out", target=0)
-    assert [row.input for row in neighbour_stability(found, k=1, **PLAIN).rows] == [0, 1]
+    assert [e.index for e in neighbour_stability(found, k=1, **PLAIN).explanations] == [0, 1]
 
 
 def test_texts_without_neighbours_are_refused():

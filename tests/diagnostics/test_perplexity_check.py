@@ -76,7 +76,7 @@ def test_removals_are_compared_on_the_same_tokens(model, tmp_path):
     assert check.losses[check.best].mean == 0
     assert "perplexity" in check.recommendation
     assert check.table().rows[0].cells
-    assert pertinent.PerplexityCheck.chart([check]).panels
+    assert check.chart().panels
     check.save(tmp_path / "check.json")
     again = pertinent.PerplexityCheck.read(tmp_path / "check.json")
     assert again.rows == check.rows
@@ -99,7 +99,7 @@ def test_removals_that_are_badly_out_are_said():
     assert check.best == "slice-out"
     assert check.verdict("pad-token") == "badly out"
     assert check.verdict("slice-out") == "in distribution"
-    np.testing.assert_allclose(check.perplexity("slice-out", 0.5).mean, np.e)
+    np.testing.assert_allclose(check.score("slice-out", 0.5).mean, np.e)
 
 
 def test_labels_and_models_with_an_encoder_are_refused(model):

@@ -132,7 +132,7 @@ def test_only_the_absolute_scores_may_hardly_change():
     (warning,) = found.warnings
     assert "with 2 of 3 layers randomised, down to b, their rank correlation" in warning
     assert repr(found).endswith(
-        "2 inputs: FAILED, at last Spearman -0.850 [-0.900, -0.800] of scores, "
+        "2 inputs: FAILED, last Spearman -0.850 [-0.900, -0.800] of scores, "
         "0.900 [0.850, 0.950] of absolute scores>"
     )
 
@@ -142,10 +142,9 @@ def test_the_last_stage_decides():
     assert [stage.unchanged for stage in found.stages] == [("scores", "absolute scores"), ()]
     assert found.passed and not found.warnings
     assert repr(found).endswith(
-        "2 of 3 layers randomised, 1 input: passed, "
-        "at last Spearman 0.690 of scores, 0.200 of absolute scores>"
+        "2 of 3 layers randomised, 1 input: passed, last Spearman 0.690 of scores, 0.200 of absolute scores>"
     )
-    assert "fails" not in shown(found, 300).replace("in the last row fails", "")
+    assert "fails" not in shown(found, 300).replace("the check fails if", "")
     assert not of_rows((0, 1, 0.1, 0.1), (0, 2, 0.7, 0.2)).passed
     assert not of_rows((0, 1, 0.9, 0.1), layers=("c",)).passed
 
@@ -154,7 +153,9 @@ def test_a_correlation_that_does_not_exist_does_not_pass():
     found = of_rows((0, 1, 0.1, 0.1), (1, 1, 0.1, 0.1), (0, 2, 0.1, np.nan), (1, 2, 0.1, np.nan))
     assert not found.passed
     (warning,) = found.warnings
-    assert warning.startswith("absolute scores say nothing: with 2 of 3 layers randomised, down to b, they")
+    assert warning.startswith(
+        "the absolute scores are inconclusive: with 2 of 3 layers randomised, down to b,"
+    )
     assert "undefined of absolute scores" in repr(found)
     assert of_rows((0, 1, 0.1, 0.1), (0, 2, 0.1, np.nan), (1, 2, 0.1, 0.3)).passed
     unexplained = of_rows((0, 1, 0.1, 0.1))
@@ -171,10 +172,10 @@ def test_scores_that_are_all_the_same_have_no_correlation():
     assert found.stages[0].spearman.n == 0
     assert not found.passed
     assert [warning.partition(":")[0] for warning in found.warnings[:2]] == [
-        "scores say nothing", "absolute scores say nothing",
+        "the scores are inconclusive", "the absolute scores are inconclusive",
     ]  # fmt: skip
-    assert "FAILED, at last Spearman undefined of scores" in repr(found)
-    assert "Left out of Spearman: 5 of 5 explanations" in shown(found)
+    assert "FAILED, last Spearman undefined of scores" in repr(found)
+    assert "Missing from Spearman: 5 of 5 explanations" in shown(found)
     assert "nan" not in shown(found) + found._repr_html_()
     assert found.plot().axes
     assert "NaN" not in found.to_json()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pertinent
-from pertinent.diagnostics.sensitivity import Ball, _measured
+from pertinent.diagnostics.sensitivity import Ball, _with_sensitivity
 from pertinent.errors import InputError, SettingError
 
 ROWS = np.random.default_rng(0).normal(size=(4, 10))
@@ -35,9 +35,9 @@ def test_it_is_the_largest_share_that_is_lost():
     e = pertinent.explain(table_model(linear), ROWS[0], "leave-one-out", sparsity=0.2)
     masks = ([0, 1], [1, 2], [3, 4])
     of = [_with_chosen(e, chosen) for chosen in masks]
-    assert _measured(of[0], of[:1]).measures[NAME] == {0.2: 0.0}
-    assert _measured(of[0], of[:2]).measures[NAME] == {0.2: 0.5}
-    assert _measured(of[0], of).measures[NAME] == {0.2: 1.0}
+    assert _with_sensitivity(of[0], of[:1]).measures[NAME] == {0.2: 0.0}
+    assert _with_sensitivity(of[0], of[:2]).measures[NAME] == {0.2: 0.5}
+    assert _with_sensitivity(of[0], of).measures[NAME] == {0.2: 1.0}
 
 
 def _with_chosen(explanation, members):

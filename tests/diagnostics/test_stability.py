@@ -193,20 +193,20 @@ def test_constant_scores_have_no_correlation_and_are_counted():
         table_model(lambda r: np.full((len(r), 2), 0.5)), rows, "lime", samples=9, seeds=2
     )
     assert varied.summary["spearman"].n == 0
-    assert "Left out of Spearman: 3 of 3 inputs, because a seed gave all their features the same" in shown(
+    assert "Missing from Spearman: 3 of 3 inputs, because a seed gave all their features the same" in shown(
         varied
     )
     assert "nan" not in shown(varied) + varied._repr_html_()
     assert varied.plot().axes
     assert found.summary["spearman"].n == 2
-    assert "Left out of Spearman: 1 of 3 inputs" in shown(found)
+    assert "Missing from Spearman: 1 of 3 inputs" in shown(found)
 
 
 def test_short_inputs_have_no_top_k():
     rows = ROWS[:, :5]
     found = pertinent.stability(table_model(), rows, "lime", samples=9, seeds=2)
     assert found.summary["top_5"].n == 0
-    assert "Left out of top 5: 6 of 6 inputs, because they have no more than 5 features." in shown(found)
+    assert "Missing from top 5: 6 of 6 inputs, because they have at most 5 features." in shown(found)
     assert "fewer than 20" in shown(found)
 
 
@@ -287,7 +287,9 @@ def test_lengths_are_grouped_and_every_input_is_in_one():
 
 
 def test_it_is_saved_and_read(tmp_path):
-    found = of_rows((0, 12, 0.5), (1, 3, np.nan), settings={"samples": 9}, budget=40, noticed=("careful",))
+    found = of_rows(
+        (0, 12, 0.5), (1, 3, np.nan), settings={"samples": 9}, budget=40, run_warnings=("careful",)
+    )
     found.save(tmp_path / "s.json")
     again = Stability.read(tmp_path / "s.json")
     assert repr(again.rows) == repr(found.rows)  # NaN is not equal to itself

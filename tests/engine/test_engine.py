@@ -12,7 +12,7 @@ from pertinent.engine.job import Job
 from pertinent.engine.meter import Meter
 from pertinent.engine.scheduler import BatchSize
 from pertinent.errors import BudgetError, ModelError, PertinentError
-from pertinent.inputs.table import Background
+from pertinent.inputs.background import Background
 from pertinent.models.function import FunctionModel
 from pertinent.removals import Constant, FromBackground, UniformNoise
 from tests import tiny

@@ -9,7 +9,7 @@ from tests.games import Game, play, sum_of_unanimity
 import pertinent
 from pertinent.explainers.base import explainers
 from pertinent.explainers.shapley.kernel_shap import Coalitions, draw_coalitions, solve
-from pertinent.masks import all_coalitions, shapley_of
+from pertinent.masks import all_coalitions, shapley_values_of
 from pertinent.stats import student_factor
 
 
@@ -82,7 +82,7 @@ def majority(weights):
     def values(masks):
         return (masks @ weights > weights.sum() / 2).astype(float)[:, None]
 
-    return Game(d, values, shapley=shapley_of(values(all_coalitions(d))).T)
+    return Game(d, values, shapley=shapley_values_of(values(all_coalitions(d))).T)
 
 
 @pytest.mark.parametrize("method", ["shapley", "kernel-shap", "shapley-sampling"])
@@ -131,7 +131,7 @@ def test_early_stopping_is_right_on_a_game_without_an_even_part():
 
     row = np.ones(12)
     values = probabilities(np.where(all_coalitions(12), row, -row))[:, 1]
-    best = set(np.argsort(-np.abs(shapley_of(values)))[:3])
+    best = set(np.argsort(-np.abs(shapley_values_of(values)))[:3])
     model = pertinent.wrap(probabilities, background=-row[None])
     found = [
         pertinent.explain(model, row, target=1, budget=1500, early_stopping="stable:top=3", seed=s)

@@ -23,7 +23,7 @@ from pertinent.explainers.shapley.interaction_index import (
 )
 from pertinent.explainers.shapley.mask_design import design
 from pertinent.explainers.shapley.shapley_interactions import ShapleyInteractions
-from pertinent.masks import all_coalitions, full_mask, shapley_of
+from pertinent.masks import all_coalitions, full_mask, shapley_values_of
 from pertinent.rendering.pairs import shown_triples
 
 D = 5
@@ -54,7 +54,7 @@ def test_exact_pairs_are_those_of_the_definition(name):
 def test_exact_values_of_single_features():
     single = {name: exact_singles(index, TABLE)[:, 0] for name, index in INDICES.items()}
     pairs = {name: exact_pairs(index, TABLE)[..., 0] for name, index in INDICES.items()}
-    phi, table, masks = shapley_of(TABLE)[:, 0], TABLE[:, 0], all_coalitions(D)
+    phi, table, masks = shapley_values_of(TABLE)[:, 0], TABLE[:, 0], all_coalitions(D)
     assert single["sii"] == pytest.approx(phi)
     assert single["k-sii"] == pytest.approx(phi - pairs["k-sii"].sum(axis=1) / 2)
     assert single["stii"] == pytest.approx(table[1 << np.arange(D)] - table[0])
@@ -115,7 +115,7 @@ def test_pairs_and_features_beside_triples_are_aggregated_as_in_k_sii():
     """By Bernoulli's numbers: 1, −1/2, 1/6 (Bordt & von Luxburg 2023)."""
     index, sets = INDICES_OF_THREE["k-sii"], list(combinations(range(D), 3))
     triples = reference.shapley_triples(TABLE[:, 0])
-    pairs, single = reference.shapley_pairs(TABLE[:, 0]), shapley_of(TABLE)[:, 0].copy()
+    pairs, single = reference.shapley_pairs(TABLE[:, 0]), shapley_values_of(TABLE)[:, 0].copy()
     single -= pairs.sum(axis=1) / 2
     for members, value in zip(sets, triples, strict=True):
         single[list(members)] += value / 6

@@ -171,7 +171,7 @@ def likeness(masks):
 
 def self_dual(d, seed):
     """A sigmoid model against an opposing baseline, its answers to d pairs of masks, and its values."""
-    from pertinent.masks import all_coalitions, shapley_of
+    from pertinent.masks import all_coalitions, shapley_values_of
 
     weight = np.random.default_rng(seed).normal(size=d)
     weight *= 3 / np.linalg.norm(weight)
@@ -182,7 +182,7 @@ def self_dual(d, seed):
     masks = np.concatenate(
         [np.ones((1, d), bool), spread_pairs(np.zeros((0, d), bool), d - 1, np.random.default_rng(seed))]
     )
-    return masks, values(masks), values(~masks), shapley_of(values(all_coalitions(d)))
+    return masks, values(masks), values(~masks), shapley_values_of(values(all_coalitions(d)))
 
 
 def test_a_game_without_an_even_part_is_not_taken_for_linear_and_free_of_noise():
@@ -207,7 +207,7 @@ def test_the_scale_of_the_even_part_does_not_matter_unless_it_hardly_varies():
 
 def test_hard_decisions_have_honest_errors():
     """A weighted majority of 12: three features that explain 59 answers do not explain the rest."""
-    from pertinent.masks import all_coalitions, shapley_of
+    from pertinent.masks import all_coalitions, shapley_values_of
 
     weights = np.array([9, 8, 7, 5, 5, 4, 4, 3, 2, 2, 1, 1])
     quota = weights.sum() / 2
@@ -215,7 +215,7 @@ def test_hard_decisions_have_honest_errors():
     def values(masks):
         return (masks @ weights > quota).astype(float)[:, None]
 
-    truth, covered = shapley_of(values(all_coalitions(12))), []
+    truth, covered = shapley_values_of(values(all_coalitions(12))), []
     for seed in range(20):
         masks = spread_pairs(np.zeros((0, 12), bool), 59, np.random.default_rng(seed))
         masks = np.concatenate([np.ones((1, 12), bool), masks])

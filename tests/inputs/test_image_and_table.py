@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from pertinent.errors import FileError, InputError, SettingError
+from pertinent.inputs.background import Background
 from pertinent.inputs.image import image_input
-from pertinent.inputs.table import Background, Columns, table_input
+from pertinent.inputs.table import Columns, table_input
 
 
 @pytest.mark.parametrize(("features", "count"), [("pixels", 48), ("patches:4", 4), ("patches:3", 6)])

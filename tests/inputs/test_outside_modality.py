@@ -121,7 +121,7 @@ def test_the_command_line_reads_it_for_a_model_of_the_users_own(example, tmp_pat
         assert main([*explain, *given, "--json", "-"]) == 0
         assert json.loads(capsys.readouterr().out)
     assert main([*explain, "a text"]) != 0
-    assert "reads time-series: give --row JSON, or --file" in capsys.readouterr().err
+    assert "reads time-series inputs: give --row JSON, or --file" in capsys.readouterr().err
 
 
 def test_a_saved_series_needs_its_modality_to_be_read(model, monkeypatch):

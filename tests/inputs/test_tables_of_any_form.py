@@ -12,7 +12,8 @@ import torch
 
 import pertinent
 from pertinent.errors import InputError, SettingError
-from pertinent.inputs.table import Background, Columns, table_input
+from pertinent.inputs.background import Background
+from pertinent.inputs.table import Columns, table_input
 
 AB = Columns(("a", "b"))
 

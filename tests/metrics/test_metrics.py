@@ -11,7 +11,7 @@ from tests.reference import metrics as reference
 import pertinent
 from pertinent.errors import SettingError
 from pertinent.explainers.base import DEFAULT_SPARSITIES, n_kept
-from pertinent.inputs.table import Background
+from pertinent.inputs.background import Background
 from pertinent.metrics.ablation import Comprehensiveness, Deletion, Insertion, Sufficiency
 from pertinent.outputs import log_odds
 from pertinent.removals import Constant, FromBackground

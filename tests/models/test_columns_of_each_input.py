@@ -9,7 +9,7 @@ import pertinent
 from pertinent.asks import Values
 from pertinent.errors import InputError, ModelError
 from pertinent.inputs.text import Text, cut, text_input
-from pertinent.models.base import Handlers, Model, immediately
+from pertinent.models.base import Handlers, Model, answer_now
 from pertinent.outputs import Classes, PlainValues
 
 TEXTS = ["a b a c", "b b", "d a d a d", "c"]
@@ -27,7 +27,7 @@ def counts(model, parts):
             shares = [n / total for n in found] if sum(found) else [1 / len(found)] * len(found)
             own = shares if model.output.kind == "class" else found
             rows.append([*own, *[np.nan] * (width - len(found))])
-    return immediately(lambda: np.array(rows, dtype=float))
+    return answer_now(lambda: np.array(rows, dtype=float))
 
 
 class WordCounts(Model):
@@ -99,7 +99,7 @@ def test_probabilities_are_checked_in_the_columns_of_the_input():
 def test_an_answer_with_too_few_columns_is_refused():
     def shortened(model, parts):
         rows = counts(model, parts).outputs()
-        return immediately(lambda: rows[:, :-1])
+        return answer_now(lambda: rows[:, :-1])
 
     model = WordCounts()
     model.handlers = {Values: shortened}

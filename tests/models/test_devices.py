@@ -12,7 +12,7 @@ import pertinent
 from pertinent.errors import ModelError, SettingError
 from pertinent.models.embedded.load import load_transformer
 from pertinent.models.tokens.masked_lm import Filler
-from pertinent.models.torch.devices import device_of, known_devices
+from pertinent.models.torch.devices import available_devices, parse_device
 from pertinent.models.torch.inference import WORK_PER_THREAD, evaluating, n_weights
 from tests import tiny
 
@@ -195,7 +195,7 @@ def test_devices_that_are_not_here(device, tmp_path):
         lambda: pertinent.load("sentiment", device=device),
         lambda: load_transformer(tmp_path, device=device),
     ):
-        with pytest.raises(SettingError, match=f"torch finds here, {' or '.join(known_devices())}"):
+        with pytest.raises(SettingError, match=f"torch finds here, {' or '.join(available_devices())}"):
             load()
 
 
@@ -206,7 +206,7 @@ def test_a_device_without_memory_left_is_not_called_missing(monkeypatch):
     ):
         monkeypatch.setattr(torch, "empty", Mock(side_effect=error))
         with pytest.raises(ModelError, match=r"'cuda:0' has no memory left: end other processes"):
-            device_of("cuda:0")
+            parse_device("cuda:0")
 
 
 @pytest.mark.parametrize("dtype", ["float8", "int64", torch.int64, None])

@@ -14,7 +14,7 @@ def test_memory_goes_back_only_after_growth(monkeypatch):
     """Growth counts from what is held after the first batch, and after the one that follows each time."""
     trimmed = []
     now = iter([100, 102, 104, 95, 97, 98, 101, 120, 121])
-    monkeypatch.setattr(heap, "resident", lambda: next(now))
+    monkeypatch.setattr(heap, "resident_memory", lambda: next(now))
     kept = heap.MemoryTrimmer()
     kept._trim = trimmed.append
     for given_back in (0, 0, 1, 1, 1, 2, 2, 3, 3):
@@ -24,12 +24,12 @@ def test_memory_goes_back_only_after_growth(monkeypatch):
 
 def test_where_it_cannot_go_back_nothing_is_asked(monkeypatch):
     monkeypatch.setattr(heap.sys, "platform", "elsewhere")
-    monkeypatch.setattr(heap, "resident", lambda: pytest.fail("asked"))
+    monkeypatch.setattr(heap, "resident_memory", lambda: pytest.fail("asked"))
     heap.MemoryTrimmer().give_back()
 
 
 @linux
 def test_resident_memory_grows_with_what_is_used():
-    before = heap.resident()
+    before = heap.resident_memory()
     block = np.ones(8_000_000)
-    assert heap.resident() - before > 0.9 * block.nbytes
+    assert heap.resident_memory() - before > 0.9 * block.nbytes

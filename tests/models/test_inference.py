@@ -8,7 +8,7 @@ import pytest
 import pertinent
 from pertinent.errors import SettingError
 from pertinent.explainers.shapley.kernel_shap import KernelShap
-from pertinent.inputs.table import Background
+from pertinent.inputs.background import Background
 from pertinent.metrics.ablation import Sufficiency
 from pertinent.metrics.base import metrics
 from pertinent.removals import FromBackground

@@ -84,7 +84,7 @@ def test_braces_are_plain_text_without_slots():
         (lambda: Prompt("{a} {a}", slots={"a": "x"}), "must be there once"),
         (lambda: Prompt("no slot", slots={"a": "x"}), "has the slots none"),
         (lambda: Prompt("{a", slots={"a": "x"}), "braces in it do not match"),
-        (lambda: Prompt("{a!r}", slots={"a": "x"}), "with a format"),
+        (lambda: Prompt("{a!r}", slots={"a": "x"}), "has a format"),
         (lambda: Prompt("{a}", slots=["x"]), "`slots` must map"),
         (lambda: Prompt("{a}", slots={"a": " "}), "is empty or blank"),
         (lambda: Prompt("{a}", slots={"a": "x"}, alternatives={"b": ["y"]}), "for all slots or for none"),

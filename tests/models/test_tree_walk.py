@@ -23,7 +23,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEnc
 
 import pertinent
 from pertinent.errors import ModelError
-from pertinent.masks import all_coalitions, shapley_of
+from pertinent.masks import all_coalitions, shapley_values_of
 from pertinent.models.trees.read_trees import read_forest
 from pertinent.models.trees.tree_shapley import _pairs
 from pertinent.models.trees.tree_walk import TreeWalk
@@ -310,6 +310,6 @@ def test_the_walk_gives_the_shapley_values_of_the_mixed_rows(players, n_rows):
     for i in {0, n_rows - 1}:
         mixed = [np.where(mask[owner], rows[i], z) for mask, z in itertools.product(masks, background)]
         games = estimator.predict(mixed).reshape(len(masks), len(background), 2)
-        np.testing.assert_allclose(found[i], shapley_of(games.sum(axis=1)).T, atol=1e-9)
+        np.testing.assert_allclose(found[i], shapley_values_of(games.sum(axis=1)).T, atol=1e-9)
         sums = walk.all_sums(by_player, walk.violations(rows[i : i + 1], by_player=True)[:, 0])
         np.testing.assert_allclose(sums, games, atol=1e-9)

@@ -8,8 +8,9 @@ import torch
 
 import pertinent
 from pertinent.errors import SettingError
+from pertinent.inputs.background import Background
 from pertinent.inputs.image import image_input
-from pertinent.inputs.table import Background, Columns, table_input
+from pertinent.inputs.table import Columns, table_input
 from pertinent.removals.base import removals
 from tests import tiny
 

@@ -12,7 +12,7 @@ from tests.explanations import changed
 
 import pertinent
 from pertinent.errors import FileError, InputError
-from pertinent.printable import shortened_name
+from pertinent.printable import shorten_name
 from pertinent.rendering.colours import Look
 from pertinent.rendering.drawings.image import ImageDrawing, png, resized
 from pertinent.rendering.html.explanation import show as fragment
@@ -247,7 +247,7 @@ def test_names_are_shortened_in_the_middle(text):
     e = changed(text, input=replace(text.input, features=features), classes=classes)
     page = fragment(e)
     for name in (features[0], *classes):
-        short = shortened_name(name, 28)
+        short = shorten_name(name, 28)
         assert len(short) == 28
         assert f">{short}<" in page
         assert f'title="{name}"' in page

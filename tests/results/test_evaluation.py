@@ -83,12 +83,16 @@ def test_inputs_that_one_method_lacks_are_left_out():
 
 
 @pytest.mark.parametrize(
-    ("names", "what"),
-    [(("c", "b", "m"), "'c' by 'm'"), (("a", "c", "m"), "'c' by 'm'"), (("a", "b", "n"), "'a' by 'n'")],
+    ("names", "message"),
+    [
+        (("c", "b", "m"), "metric 'm' for the method 'c'"),
+        (("a", "c", "m"), "metric 'm' for the method 'c'"),
+        (("a", "b", "n"), "metric 'n' for the method 'a'"),
+    ],
 )
-def test_the_difference_of_what_was_not_measured_is_an_error(names, what):
+def test_difference_without_values_raises(names, message):
     found = evaluation({("a", 0, 0): 1.0, ("b", 0, 0): 2.0})
-    with pytest.raises(SettingError, match=f"Nothing was measured of {what}"):
+    with pytest.raises(SettingError, match=message):
         found.difference(*names)
 
 

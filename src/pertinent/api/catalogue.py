@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from pertinent.config.registry import Registry
-from pertinent.config.settings import default_of
+from pertinent.config.settings import field_default
 from pertinent.explainers.base import explainers, learned_methods
 from pertinent.metrics.base import metrics as registered_metrics
 from pertinent.removals.base import removals as registered_removals
@@ -66,6 +66,6 @@ def _catalogue(registry: Registry[Any]) -> Catalogue:
 
 
 def _entry(name: str, cls: Any, settings_of: Any, *, fitted_first: bool = False) -> Entry:
-    settings = {f.name: default_of(f) for f in fields(settings_of) if f.init and f.name != "background"}
+    settings = {f.name: field_default(f) for f in fields(settings_of) if f.init and f.name != "background"}
     source = str(cls.paper) if hasattr(cls, "paper") else "for " + " and ".join(cls.kinds())
     return Entry(name, cls.summary, source, settings, fitted_first)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
+from pertinent.inputs.background import Background
 from pertinent.inputs.rows import missing
-from pertinent.inputs.table import Background, TableInput
-from pertinent.printable import shortened
+from pertinent.inputs.table import TableInput
+from pertinent.printable import shorten
 
 MOST_CATEGORIES = 200
 """A column of texts with more distinct values is not categorical: it may hold names or comments."""
@@ -33,7 +34,7 @@ def find_unknown_values(row: TableInput, categories: Mapping[str, Sequence[str]]
         if known is None or is_missing or value in known:
             continue
         nearest = get_close_matches(str(value)[:_LONGEST], known, n=3, cutoff=0.0)
-        listed = ", ".join(shortened(repr(each), _LONGEST) for each in nearest)
-        shown = shortened(repr(value), _LONGEST)
+        listed = ", ".join(shorten(repr(each), _LONGEST) for each in nearest)
+        shown = shorten(repr(value), _LONGEST)
         notes.append(f"{name} is {shown}, which no row of the background has; the nearest values: {listed}")
     return notes

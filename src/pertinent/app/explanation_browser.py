@@ -14,7 +14,7 @@ from pertinent.app.cohorts import group_names
 from pertinent.app.model_report import ModelReport, right_answers
 from pertinent.config.serialization import Index, decode
 from pertinent.errors import FileError, InputError, unknown
-from pertinent.printable import shortened
+from pertinent.printable import shorten
 from pertinent.rendering import wording as say
 from pertinent.rendering.by_input import name_of
 from pertinent.rendering.drawings import drawing_of
@@ -72,7 +72,7 @@ class Filter:
         """The filter in the query of an address."""
         page = given.get("page", "0")
         if not page.isdecimal() or len(page) > 9:
-            raise InputError(f"`page` must be a whole number, but got {shortened(repr(page), 60)}.")
+            raise InputError(f"`page` must be a whole number, but got {shorten(repr(page), 60)}.")
         return decode(Filter, {**given, "page": int(page)})
 
     def address(self, **changes: Any) -> str:

@@ -75,7 +75,7 @@ class TreeValues(Question):
 
     def check(self, input: Input) -> None:
         """Raise an `InputError` unless the input is a table row."""
-        if input.kind != "table":
+        if not input.has_columns:
             raise InputError(f"Only table rows are explained by trees, but the input is {input.kind}.")
 
     def costs(self, model: Model, input: Input, removal: Removal, rows: Ints) -> Ints:

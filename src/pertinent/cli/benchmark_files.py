@@ -17,6 +17,7 @@ from pertinent.config.serialization import decode
 from pertinent.config.settings import Count
 from pertinent.engine.progress import Callback
 from pertinent.errors import FileError, InputError, SettingError, unknown
+from pertinent.inputs.modality import TextColumns
 from pertinent.runs.model_names import is_own, load_model, load_own
 
 
@@ -122,6 +123,6 @@ def _inputs(data: DataFile, folder: Path) -> Any:
     if is_own(data.file):
         found = load_own(data.file, "the file of a data set")
         return list(found() if callable(found) else found)[: data.limit]
-    columns = (data.column, data.pair_column, data.query_column, data.label_column)
-    records = read_file(str(folder / data.file), FileColumns(None, *columns), data.limit)
+    texts = TextColumns(data.column, data.pair_column, data.query_column)
+    records = read_file(str(folder / data.file), FileColumns(None, texts, data.label_column), data.limit)
     return as_inputs(records)

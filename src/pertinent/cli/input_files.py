@@ -25,7 +25,7 @@ from pertinent.files import (
     parquet_rows,
     read_json,
 )
-from pertinent.inputs.text import FORMS
+from pertinent.inputs.modality import Modality, TextColumns, modality_named
 
 logger = logging.getLogger(__name__)
 
@@ -34,6 +34,7 @@ _WITH_LISTS = (".jsonl", ".parquet")
 MOST_COLUMNS = 20_000
 _LONGEST_HEADER = 2_000_000
 _LONGEST_VALUE = 16_000_000
+_BY_DEFAULT = TextColumns()
 
 
 @dataclass(frozen=True)
@@ -52,11 +53,15 @@ class FileColumns:
     """What the columns of a file hold, as the options name them; `kind` is what the model reads, if known."""
 
     kind: str | None
-    text: str | None = None
-    pair: str | None = None
-    query: str | None = None
+    texts: TextColumns = _BY_DEFAULT
     label: str | None = None
     id: str | None = None
+
+    @property
+    def modality(self) -> Modality:
+        """The modality of the inputs, once their kind is known."""
+        assert self.kind is not None
+        return modality_named(self.kind)
 
     def check(self, names: Sequence[str]) -> None:
         """Raise an error unless the file's columns have different names and those asked for are there."""
@@ -65,8 +70,7 @@ class FileColumns:
             raise InputError(f"Column names must differ, but these occur twice: {', '.join(twice)}.")
         rest = dict.fromkeys(names)
         self._take(rest)
-        if self.kind == "text":
-            self._text_columns(list(rest))
+        self.modality.text_columns(list(rest), self.texts)
 
     def input_in(self, where: str, record: Any) -> InputRecord:
         """The input in a record: the texts asked for, or a table row without its label and id."""
@@ -77,7 +81,7 @@ class FileColumns:
                 return InputRecord(where, record)
             rest = dict(record)
             label, own_id = self._take(rest)
-            raw = self._texts(rest) if self.kind == "text" else rest
+            raw = self._input(rest)
         except PertinentError as error:
             return InputRecord(where, error=error)
         return InputRecord(where, raw, label=label, id=None if own_id is None else str(own_id))
@@ -94,28 +98,15 @@ class FileColumns:
                 record.pop(name, None)
         return label, own_id
 
-    def _texts(self, record: Mapping[str, Any]) -> dict[str, str]:
-        wanted = self._text_columns(list(record))
-        for name in wanted.values():
+    def _input(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Return the texts in a record by key, or the record if it is a row."""
+        columns = self.modality.text_columns(list(record), self.texts)
+        if columns is None:
+            return record
+        for name in columns.values():
             if not isinstance(record[name], str):
                 raise InputError(f"The column {name!r} must hold text, but holds {record[name]!r}.")
-        return {key: record[name] for key, name in wanted.items()}
-
-    def _text_columns(self, names: Sequence[str]) -> dict[str, str]:
-        """The names of the texts for the model, and the column that each comes from."""
-        text = self.text
-        if text is None and self.pair is None and self.query is None:
-            for form in FORMS:  # the first of which the file has all columns
-                if set(form) <= set(names):
-                    return {name: name for name in form}
-            text = names[0] if len(names) == 1 else "text"
-        wanted = {"text": text or "text"} | ({"text_pair": self.pair} if self.pair else {})
-        if self.query is not None:
-            wanted = {"query": self.query, "document": text or "text"}
-        for name in wanted.values():
-            if name not in names:
-                raise SettingError(f"{unknown('column', name, names)} Say which with --column.")
-        return wanted
+        return {key: record[name] for key, name in columns.items()}
 
 
 def read_file(file: str, columns: FileColumns, limit: int | None = None) -> list[InputRecord]:
@@ -209,13 +200,13 @@ def _records_in(file: str, columns: FileColumns) -> Iterator[InputRecord]:
             if suffix == ".txt" or line.error is not None:
                 yield line
                 continue
-            read = record_of(line.where, _json if columns.kind == "text" else json_row, line.raw)
+            read = record_of(line.where, _json if columns.modality.in_lines else json_row, line.raw)
             yield columns.input_in(line.where, read.raw) if read.error is None else read
 
 
 def _check_lines_are_enough(file: str, columns: FileColumns) -> None:
     """A .txt file holds texts, and nothing beside them."""
-    wanted = {"Table rows": columns.kind != "text", "Labels": columns.label, "Ids": columns.id}
+    wanted = {"Table rows": not columns.modality.in_lines, "Labels": columns.label, "Ids": columns.id}
     for what, asked in wanted.items():
         if asked:
             raise FileError(f"{what} are read from .csv, .tsv, .jsonl or .parquet, but not from {file!r}.")
@@ -331,7 +322,7 @@ def _csv_record(
     if any("\0" in value for value in values.values()):
         return InputRecord(where, error=InputError("the record holds a null character"))
     record = columns.input_in(where, values)
-    if columns.kind != "text" and record.error is None:
+    if not columns.modality.in_lines and record.error is None:
         raw = {name: _number(value, decimal_comma=decimal_comma) for name, value in record.raw.items()}
         return replace(record, raw=raw)
     return record

@@ -24,6 +24,7 @@ from pertinent.config.settings import Count
 from pertinent.errors import SettingError
 from pertinent.explainers.base import explainers, learned_methods
 from pertinent.files import file_exists, folder_exists
+from pertinent.inputs.modality import TextColumns, modality_named
 from pertinent.inputs.prompt import Prompt
 
 logger = logging.getLogger(__name__)
@@ -31,7 +32,11 @@ logger = logging.getLogger(__name__)
 IMAGES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
 """The files of a folder that are images, by the end of their names."""
 
-_GIVE = {"text": "texts, or --file", "image": "--image FILE", "table": "--row JSON, or --file"}
+_GIVE = {"inputs": "texts, or --file", "image": "--image FILE", "row": "--row JSON, or --file"}
+"""What to give for the inputs of each flag."""
+
+_KINDS = {"inputs": "text", "image": "image", "row": "table"}
+"""The kind of the inputs of each flag, for a model that does not say what it reads."""
 
 
 @dataclass(frozen=True)
@@ -89,10 +94,9 @@ class InputFlags:
         return self.answer is not None or self.rather_than is not None or bool(self.source)
 
     @property
-    def kind(self) -> str | None:
-        """What kind of input is given; ``None`` where a file may be texts or rows."""
-        found = {"text": self.inputs, "image": self.image, "table": self.row}
-        kinds = [kind for kind, values in found.items() if values]
+    def flag(self) -> str | None:
+        """The flag that gives inputs; ``None`` if a file does."""
+        flags = [flag for flag in _GIVE if getattr(self, flag)]
         texts = self.inputs or []
         methods = [text for text in texts if text in explainers or text in learned_methods]
         if texts and (self.file is not None or (methods and len(texts) > 1)):
@@ -101,11 +105,17 @@ class InputFlags:
                 f"Texts cannot be given beside {beside}, but got {', '.join(map(repr, methods or texts))}: "
                 "several methods are one argument, as in --methods lime,shapley."
             )
-        if len(kinds) > 1:
-            raise SettingError(f"One kind of input at a time, but got {' and '.join(kinds)}.")
-        if not kinds and self.file is None:
+        if len(flags) > 1:
+            kinds = " and ".join(_KINDS[flag] for flag in flags)
+            raise SettingError(f"One kind of input at a time, but got {kinds}.")
+        if not flags and self.file is None:
             raise SettingError("No input: give a text, --file, --image or --row. See --help.")
-        return kinds[0] if kinds else None
+        return flags[0] if flags else None
+
+    @property
+    def kind(self) -> str | None:
+        """The kind of input that is given; ``None`` where a file may hold texts or rows."""
+        return None if self.flag is None else _KINDS[self.flag]
 
     def read(self, kind: str | None, model: str) -> list[InputRecord]:
         """The inputs, in order, for a model that reads this kind, or whatever is given."""
@@ -134,20 +144,21 @@ class InputFlags:
 
     def _check(self, kind: str | None, model: str) -> None:
         """Raise an error unless the model reads this kind of input."""
-        named = kind if self.row and kind not in _GIVE else self.kind
-        if kind is not None and (named not in (None, kind) or (self.file is not None and kind == "image")):
-            several = f"{kind}s" if kind in _GIVE else kind
-            raise SettingError(
-                f"The model {model!r} reads {several}: give {_GIVE.get(kind, _GIVE['table'])}."
-            )
+        flag, modality = self.flag, None if kind is None else modality_named(kind)
+        if modality is not None:
+            in_files = self.file is None or modality.in_files
+            if flag not in (None, modality.flag) or not in_files:
+                raise SettingError(
+                    f"The model {model!r} reads {modality.plural}: give {_GIVE[modality.flag]}."
+                )
         if self.id_column is not None and self.file is None:
             raise SettingError("--id-column names a column of --file.")
-        if self.label_column is not None and (self.file is None or self.kind is not None):
+        if self.label_column is not None and (self.file is None or flag is not None):
             raise SettingError("--label-column names a column of --file: give all inputs by --file.")
 
     def _columns(self, kind: str | None) -> FileColumns:
-        columns = (self.column, self.pair_column, self.query_column, self.label_column, self.id_column)
-        return FileColumns(kind or self.kind, *columns)
+        texts = TextColumns(self.column, self.pair_column, self.query_column)
+        return FileColumns(kind or self.kind, texts, self.label_column, self.id_column)
 
     def _named(self) -> Iterator[InputRecord]:
         """The inputs that are on the command line itself."""

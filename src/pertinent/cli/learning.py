@@ -18,6 +18,7 @@ from pertinent.cli.verbs import Call
 from pertinent.config.settings_parser import read_settings
 from pertinent.errors import ExampleError, InputError
 from pertinent.explainers.base import learned_methods
+from pertinent.inputs.modality import modality_named
 from pertinent.learners.fit import setting_owner
 from pertinent.models.base import Model
 from pertinent.outputs import percent
@@ -25,8 +26,8 @@ from pertinent.outputs import percent
 ENOUGH = 20
 """With fewer held-out inputs what is measured on them says little."""
 
-_PLACEHOLDERS = {"text": ["some text"], "image": ["--image", "FILE"], "table": ["--row", "JSON"]}
-"""The inputs in the suggested command, by their kind."""
+_PLACEHOLDERS = {"inputs": ["some text"], "image": ["--image", "FILE"], "row": ["--row", "JSON"]}
+"""The inputs in the suggested command, by their flag."""
 
 
 def fit(args: Namespace) -> int:
@@ -146,7 +147,7 @@ def _count(n: int, what: str) -> str:
 
 def _next(args: Namespace, kind: str) -> str:
     """A command that explains with what was fitted."""
-    inputs = _PLACEHOLDERS.get(kind, _PLACEHOLDERS["table"])
+    inputs = _PLACEHOLDERS[modality_named(kind).flag]
     words = ["pertinent", "explain", *inputs, "--method", args.texts["out"]]
     defaults = {"model": DEFAULTS.get(kind), "dtype": "float32", "scale": "natural"}
     for name in ("model", "dtype", "features", "removal", "scale"):

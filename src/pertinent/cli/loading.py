@@ -16,15 +16,16 @@ from pertinent.errors import SettingError, unknown
 from pertinent.explainers.base import Explainer, explainers, learned_methods
 from pertinent.files import folder_exists
 from pertinent.models.base import Model
+from pertinent.models.embedded.load import KINDS
 from pertinent.runs.model_names import NamedModel, is_own, kind_named, load_model, load_own
 
-DEFAULTS = {"text": "sentiment", "image": "digits", "table": "table"}
-"""The default model for each kind of input."""
+DEFAULTS = {kind: name for name, kind in reversed(KINDS.items())}
+"""The default model for each kind of input: the first embedded one that reads it."""
 
 
 def model_named(args: Namespace, inputs: InputFlags) -> str:
     """The name of the model that is given, or of the one that suits the inputs."""
-    return str(args.model or ("recall" if inputs.is_prompt else DEFAULTS[inputs.kind or "text"]))
+    return str(args.model or DEFAULTS["prompt" if inputs.is_prompt else inputs.kind or "text"])
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from types import NoneType
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from pertinent.cli.commands import COMMANDS
-from pertinent.config.settings import as_declared
+from pertinent.config.settings import convert_setting
 from pertinent.config.settings_parser import SEVERAL, read_text, types_in
 from pertinent.errors import SettingError
 
@@ -118,7 +118,7 @@ class Option:
         if isinstance(given, list):
             (inner,) = (get_args(kind)[0] for kind in types_in(self.hint) if get_origin(kind) is list)
             return [read_text(self.flag, each, inner) for each in given]
-        value = as_declared(self.flag, read_text(self.flag, given, self.hint), self.hint)
+        value = convert_setting(self.flag, read_text(self.flag, given, self.hint), self.hint)
         for name, maker in MAKERS.items():
             if self.is_a(name):
                 make = resolve_name(maker)

@@ -22,6 +22,7 @@ from pertinent.config.settings import Count
 from pertinent.diagnostics.base import Diagnostic
 from pertinent.errors import InputError, PertinentError, SettingError
 from pertinent.explainers.base import Explainer
+from pertinent.inputs.modality import modality_named
 from pertinent.models.base import Model
 from pertinent.rendering.by_input import named
 from pertinent.results.evaluation import Evaluation
@@ -154,7 +155,9 @@ def evaluate(args: Namespace) -> int:
     kinds = {explanation.input.kind for explanation in saved}
     if len(kinds) != 1:
         raise InputError(f"The file must hold explanations of one kind, but holds {sorted(kinds) or 'none'}.")
-    name = args.model or DEFAULTS[kinds.pop()]
+    name = args.model or DEFAULTS.get(kind := kinds.pop())
+    if name is None:
+        raise SettingError(f"--model must be given for explanations of {modality_named(kind).plural}.")
     model = given(args, ModelFlags, model=name).load()
     for explanation in saved:
         if model.classes and explanation.classes != model.classes:
@@ -290,10 +293,12 @@ def _explanations(evaluation: Evaluation) -> Explanations:
     return Explanations(list(evaluation.explanations), evaluation.failures)
 
 
-def _conclude_diagnosis(output: CommandOutput, result: Diagnostic, failed: Sequence[Failed]) -> int:
-    """Show the table, write JSON and a plot where asked for, and return the exit code."""
-    output.show(replace(result, failures=()))
-    return conclude(result.inputs, [*failed, *output.write_json(result), *output.write_plot(result)])
+def _conclude_diagnosis(
+    output: CommandOutput, result: Diagnostic | Evaluation, failed: Sequence[Failed]
+) -> int:
+    """Show the table, write the requested JSON and plot, and return the exit code."""
+    output.show(replace(result, failures=()) if isinstance(result, Diagnostic) else result)
+    return conclude(len(result.rows), [*failed, *output.write_json(result), *output.write_plot(result)])
 
 
 def _conclude(output: CommandOutput, evaluation: Evaluation, title: str, failed: Sequence[Failed]) -> int:

@@ -27,9 +27,9 @@ from typing import Annotated, Any, TypeAlias, TypeVar, Union, get_args, get_orig
 import numpy as np
 
 from pertinent.array_types import Array, Floats, Ints, Masks
-from pertinent.config.settings import Range, as_declared, settings_types
-from pertinent.errors import InputError, SettingError, shown
-from pertinent.printable import shortened
+from pertinent.config.settings import Range, convert_setting, settings_types
+from pertinent.errors import InputError, SettingError, safe_repr
+from pertinent.printable import shorten
 
 T = TypeVar("T")
 
@@ -117,7 +117,7 @@ def json_text(plain: Any, indent: int | None = None) -> str:
 def expect(condition: bool, name: str, must: str, got: object) -> None:
     """Raise an `InputError` that names the field, what it must be and, cut short, what it was."""
     if not condition:
-        raise InputError(f"`{name}` must be {must}, but got {shortened(shown(got), 60)}.")
+        raise InputError(f"`{name}` must be {must}, but got {shorten(safe_repr(got), 60)}.")
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class _Decoder:
         if origin is np.ndarray:
             return _array(value, name, hint, (None,))
         try:
-            return as_declared(name, value, hint)
+            return convert_setting(name, value, hint)
         except SettingError as error:
             raise InputError(str(error)) from None
 

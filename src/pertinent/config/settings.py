@@ -24,8 +24,8 @@ from typing import get_type_hints as type_hints
 
 import numpy as np
 
-from pertinent.errors import SettingError, require, shown, unknown
-from pertinent.printable import shortened
+from pertinent.errors import SettingError, require, safe_repr, unknown
+from pertinent.printable import shorten
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -75,7 +75,7 @@ class Settings:
         for f in fields(self):
             if f.init and f.name in hints:
                 value = getattr(self, f.name)
-                object.__setattr__(self, f.name, as_declared(f.name, value, hints[f.name]))
+                object.__setattr__(self, f.name, convert_setting(f.name, value, hints[f.name]))
 
 
 @cache
@@ -115,13 +115,13 @@ def changed_settings(thing: Any) -> dict[str, Any]:
     """Return the settings of a dataclass instance that differ from their defaults."""
     changed = {}
     for f in fields(thing):
-        value, default = getattr(thing, f.name), default_of(f)
+        value, default = getattr(thing, f.name), field_default(f)
         if f.init and (type(value) is not type(default) or value != default):
             changed[f.name] = value
     return changed
 
 
-def default_of(field: Field[Any]) -> Any:
+def field_default(field: Field[Any]) -> Any:
     """Return the default of a dataclass field."""
     return field.default_factory() if field.default_factory is not MISSING else field.default
 
@@ -162,19 +162,19 @@ def checked(function: Callable[P, T]) -> Callable[P, T]:
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
         given = declared.bind(*args, **kwargs)
         for name in given.arguments.keys() & hints().keys():
-            given.arguments[name] = as_declared(name, given.arguments[name], hints()[name])
+            given.arguments[name] = convert_setting(name, given.arguments[name], hints()[name])
         return function(*given.args, **given.kwargs)
 
     return call
 
 
-def as_declared(name: str, value: Any, hint: Any) -> Any:
+def convert_setting(name: str, value: Any, hint: Any) -> Any:
     """The value as the type that the hint declares, or a `SettingError` that names the setting."""
     try:
         return _converted(name, value, hint)
     except _WrongType:
         raise SettingError(
-            f"`{name}` must be {_described(hint)}, but got {shortened(shown(value), 60)}."
+            f"`{name}` must be {_described(hint)}, but got {shorten(safe_repr(value), 60)}."
         ) from None
 
 

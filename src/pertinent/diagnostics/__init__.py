@@ -1,4 +1,4 @@
-"""Questions about a model or a method over many inputs: removal check, stability, sanity, sensitivity."""
+"""Diagnostics of a model or a method over many inputs, and the function that reads saved results."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 from pertinent.config.settings import checked
 from pertinent.diagnostics.base import Diagnostic, diagnostics
-from pertinent.errors import FileError, shown
+from pertinent.errors import FileError, safe_repr
 from pertinent.files import folder_exists, read_json
-from pertinent.printable import shortened
+from pertinent.printable import shorten
 from pertinent.results.attack_results import Attacks
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanations
@@ -21,11 +21,11 @@ __all__ = ["Diagnostic", "diagnostics", "read"]
 
 @checked
 def read(path: str | Path) -> Any:
-    """Read what `save` wrote: explanations, an evaluation, attacks, or the result of a diagnostic.
+    """Read a saved result: explanations, an evaluation, attacks, or a diagnostic.
 
-    Of a run with ``out="run.parquet"`` that is still running or was killed, it reads the explanations that
-    are finished. Of a folder it gives an `ExplanationFolder`, which is read file by file.
-    `Explanations.read`, `Evaluation.read` and so on read results of one kind.
+    For a run with ``out="run.parquet"`` that is unfinished, return the explanations finished so far. For a
+    folder return an `ExplanationFolder`, which reads file by file. `Explanations.read`, `Evaluation.read` and
+    so on read results of one kind.
     """
     if folder_exists(Path(path)):
         return ExplanationFolder(path)
@@ -40,6 +40,6 @@ def read(path: str | Path) -> Any:
         if file_format == cls.file_format():
             return cls.read(path)
     raise FileError(
-        f"{str(path)!r} holds no result that this version of pertinent reads: its `format` is "
-        f"{shortened(shown(file_format), 60)}."
+        f"{str(path)!r} holds no result that this version of pertinent can read: its `format` is "
+        f"{shorten(safe_repr(file_format), 60)}."
     )

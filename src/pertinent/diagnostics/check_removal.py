@@ -1,4 +1,4 @@
-"""Is removal in distribution for a model? Every removal on the same masks (Hase et al. 2021, Sec. 5)."""
+"""Removal check: which removal is most in distribution for a model? (Hase et al. 2021, Sec. 5)"""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from pertinent.array_types import Floats, Masks
 from pertinent.asks import Algorithm, TokenPerplexity, Values
 from pertinent.config.fingerprints import generator
 from pertinent.config.settings import Count, ProperShare, Seed, checked
-from pertinent.diagnostics.base import label
+from pertinent.diagnostics.base import feature_kind, label
 from pertinent.diagnostics.perplexity_check import PerplexityCheck, PerplexityRow
 from pertinent.diagnostics.removal_check import AblatedInput, RemovalCheck
 from pertinent.engine.progress import Callback
 from pertinent.errors import InputError, SettingError, require
 from pertinent.inputs.base import Input
+from pertinent.inputs.modality import modality_named
 from pertinent.masks import full_mask
 from pertinent.models.base import Model
 from pertinent.models.wrap import wrap
@@ -33,7 +34,7 @@ from pertinent.runs.work_block import carry_out_items
 
 DEFAULT_SHARES = (0.2, 0.5, 0.8)
 ONLY_IF_NAMED = ("marginalize", "random-token")
-"""Removals that need ten passes of a transformer for each mask: too expensive to be tried by default."""
+"""Removals that are too expensive for the default: they need ten passes of a transformer for each mask."""
 
 
 @checked
@@ -53,31 +54,31 @@ def check_removal(
 ) -> RemovalCheck | PerplexityCheck:
     """Find out which removal is most in distribution for a model (Hase et al. 2021, Sec. 5, App. B.2).
 
-    Random features are removed with every removal that applies, using the same masks, and the accuracy that
-    is left is compared. A removal that costs more accuracy than another makes inputs that are out of
-    distribution for the model, and explanations based on them can mislead. Of a language model it is the
-    perplexity of what is left of prompts that is compared.
+    Random features are removed by every applicable removal, with the same masks, and the remaining accuracy
+    is compared. A removal that costs more accuracy than another makes inputs that are out of
+    distribution for the model, and explanations based on them can mislead. For a language model, the
+    perplexity of what is left of prompts is compared.
 
     Parameters
     ----------
     model
         A wrapped model, or anything that `wrap` accepts.
     inputs
-        Inputs like those to be explained; some hundred tell removals apart.
+        Inputs like those to be explained; a few hundred are needed to distinguish removals.
     labels
         The class of each input, by name or number, to measure accuracy; without labels the agreement
         with the prediction for the whole input is measured.
     removals
-        Names from `list_removals()`; by default every one that fits, but the expensive ``"marginalize"``
-        and ``"random-token"``. In Python also instances.
+        Names from `list_removals()`; by default every one that fits, except for the expensive
+        ``"marginalize"`` and ``"random-token"``. In Python also instances.
     shares
         The shares of features to remove. Of d features round(s·d) are removed, at least one and never
         all.
     draws
-        Random masks for each input and share, the same for every removal. The class that most of them
-        are predicted as counts, between equals that of the higher mean probability.
+        The number of random masks for each input and share, the same for every removal. The prediction is
+        the majority vote over them; the higher mean probability decides a tie.
     features
-        What a feature is, as in `explain`; by default tokens for transformers, as in the paper.
+        The kind of features, as in `explain`; by default tokens for transformers, as in the paper.
     seed
         The seed of the random masks.
     batch_size, cluster, progress
@@ -95,72 +96,71 @@ def check_removal(
         wrap(model), inputs, "check", batch_size=batch_size, cluster=cluster, progress=progress
     )
     model = run.model
-    removed = (shares,) if isinstance(shares, float) else tuple(dict.fromkeys(shares))
-    require(len(removed) > 0, "shares", "at least one", shares)
+    shares = (shares,) if isinstance(shares, float) else tuple(dict.fromkeys(shares))
+    require(len(shares) > 0, "shares", "at least one", shares)
     reads_prompts = model.output.name == "log-likelihood" and TokenPerplexity in model.handlers
     if reads_prompts:
-        require(labels is None, "labels", "left out for a language model", labels)
+        require(labels is None, "labels", "omitted for a language model", labels)
     elif model.output.kind != "class":
         raise SettingError(
-            f"A check compares predicted classes, but this model answers with {model.output.kind}s: "
-            "it can only be made of a classifier whose classes exclude each other."
+            "`model` must be a classifier whose classes exclude each other, because a removal check compares "
+            f"predicted classes, but its outputs are {model.output.kind}s."
         )
     else:
         model.require_common_columns("A check")
     run = run.listed()
-    truths = _truths(labels, run.n_inputs or 0, one=run.one)
+    truths = _check_labels(labels, run.n_inputs or 0, one=run.one)
     features = features or ("words" if reads_prompts else "tokens" if model.unit == "tokens" else None)
-    prepared, unreadable = _prepared(run, truths, features, labelled=labels is not None)
+    prepared, failures = _prepare(run, truths, features, labelled=labels is not None)
     if not prepared:
-        raise_first(unreadable, "checked")
+        raise_first(failures, "checked")
     first = next(iter(prepared.values()))
-    chosen = _chosen(removals, model, first.kind)
+    selected = _select_removals(removals, model, first.kind)
 
-    items = [Item(number, (own, truths[number])) for number, own in prepared.items()]
+    items = [Item(number, (input, truths[number])) for number, input in prepared.items()]
     algorithm = surprise if reads_prompts else ablate
-    works_of = partial(_works, algorithm, removals=chosen, shares=removed, draws=draws, seed=seed)
-    outcomes = list(carry_out_items(run, items, works_of, len(items) * len(chosen)))
-    found = {done.key: done.result for done in outcomes if done.error is None}
-    errors = {done.key: done.error for done in outcomes if done.error is not None}
-    worked = [name for name in chosen if any((number, name) in found for number in prepared)]
-    failures = list(unreadable)
-    for number in prepared:  # on which some removal failed, though it works on others
-        failed = [name for name in worked or chosen if (number, name) in errors]
-        if failed:  # that a removal does not apply tells less than the model's own error
-            name = min(failed, key=lambda own: isinstance(errors[number, own], SettingError))
+    works_of = partial(_works, algorithm, removals=selected, shares=shares, draws=draws, seed=seed)
+    outcomes = list(carry_out_items(run, items, works_of, len(items) * len(selected)))
+    results = {outcome.key: outcome.result for outcome in outcomes if outcome.error is None}
+    errors = {outcome.key: outcome.error for outcome in outcomes if outcome.error is not None}
+    worked = [name for name in selected if any((number, name) in results for number in prepared)]
+    for number in prepared:  # inputs on which some removal failed that works on others
+        failed = [name for name in worked or selected if (number, name) in errors]
+        if failed:  # the model's error is more informative than a removal that does not apply
+            name = min(failed, key=lambda name: isinstance(errors[number, name], SettingError))
             error = errors[number, name]
             failures.append(Failure(number, f"{name}: {error}", error=error))
-    left_out = {failure.index for failure in failures}
+    failed_inputs = {failure.index for failure in failures}
     rows = [
-        (number, name, share, *said)
+        (number, name, share, *values)
         for number in prepared
-        if number not in left_out
+        if number not in failed_inputs
         for name in worked
-        for share, said in zip((0.0, *removed), found[number, name].rows, strict=True)
+        for share, values in zip((0.0, *shares), results[number, name].rows, strict=True)
     ]
     if not rows:
         raise_first(failures, "checked")
-    common: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "default": model.default_removal(first),
-        "features": first.granularity.partition(":")[0],
+        "features": feature_kind(first),
         "draws": draws,
         "seed": seed,
-        "skipped": {name: str(errors[next(iter(prepared)), name]) for name in chosen if name not in worked},
+        "skipped": {name: str(errors[next(iter(prepared)), name]) for name in selected if name not in worked},
         "failures": tuple(sorted(failures, key=lambda failure: failure.index)),
     }
     if reads_prompts:
-        return PerplexityCheck(rows=tuple(PerplexityRow(*row) for row in rows), **common)
+        return PerplexityCheck(rows=tuple(PerplexityRow(*row) for row in rows), **fields)
     return RemovalCheck(
         rows=tuple(AblatedInput(*row) for row in rows),
         measure="agreement" if labels is None else "accuracy",
-        classes=next(iter(found.values())).classes,
-        trainable=first.kind == "text",
-        **common,
+        classes=next(iter(results.values())).classes,
+        trainable=modality_named(first.kind).is_trainable,
+        **fields,
     )
 
 
 def random_masks(input: Input, share: float, draws: int, seed: int) -> Masks:
-    """Random masks that remove `share` of the features; the same for the same input, share and seed."""
+    """Draw masks that remove a share of the features, (draws, features)."""
     d = input.n_features
     n_removed = min(d - 1, max(1, floor(share * d + 0.5 + 1e-9)))
     rng = generator(seed, "check", input.fingerprint, share)
@@ -169,7 +169,7 @@ def random_masks(input: Input, share: float, draws: int, seed: int) -> Masks:
 
 @dataclass(frozen=True)
 class RemovalRows:
-    """The last fields of a check's rows for the whole input and each share, and the classes' names."""
+    """Last fields of a check's rows for the whole input and each share, and the class names."""
 
     rows: list[tuple[Any, ...]]
     classes: tuple[str, ...] = ()
@@ -185,7 +185,7 @@ def _works(
     draws: int,
     seed: int,
 ) -> Iterator[Work]:
-    """The ablation of an input by each removal."""
+    """Yield the ablation of an input by each removal."""
     input, truth = item.raw
     masks = [full_mask(input.n_features), *(random_masks(input, share, draws, seed) for share in shares)]
     for name, removal in removals.items():
@@ -193,28 +193,27 @@ def _works(
 
 
 def ablate(masks: Sequence[Masks], truth: Any, model: Model, _input: Input, _removal: Removal) -> Algorithm:
-    """Ask for the classes predicted with the whole input and each share's masks; return an `RemovalRows`."""
+    """Ask for the classes predicted with the whole input and each share's masks; return `RemovalRows`."""
     answers = yield Values(np.concatenate(masks))
     right = int(answers[0].argmax()) if truth is None else column_index(truth, model.classes, "label")
-    rows = [_summed(probabilities, right) for probabilities in _by_share(answers, masks)]
+    rows = [_summarize(probabilities, right) for probabilities in _split_by_share(answers, masks)]
     return RemovalRows(rows, model.classes)
 
 
 def surprise(
     masks: Sequence[Masks], _truth: None, _model: Model, _input: Input, _removal: Removal
 ) -> Algorithm:
-    """Ask for the surprise at the whole prompt and at each share's masks; return an `RemovalRows`."""
+    """Ask for the surprise at the whole prompt and at each share's masks; return `RemovalRows`."""
     answers = yield TokenPerplexity(np.concatenate(masks))
-    return RemovalRows([(float(own.mean()),) for own in _by_share(answers, masks)])
+    return RemovalRows([(float(values.mean()),) for values in _split_by_share(answers, masks)])
 
 
-def _by_share(answers: Floats, masks: Sequence[Masks]) -> list[Floats]:
-    """The answers to the whole input's mask and to those of each share."""
-    return np.split(answers, np.cumsum([len(own) for own in masks])[:-1])
+def _split_by_share(answers: Floats, masks: Sequence[Masks]) -> list[Floats]:
+    return np.split(answers, np.cumsum([len(rows) for rows in masks])[:-1])
 
 
 def majority(probabilities: Floats) -> int:
-    """The class that most rows are predicted as; between equals that of the higher mean probability.
+    """Return the class that most rows predict; the higher mean probability decides a tie.
 
     >>> majority(np.array([[0.9, 0.1, 0.0], [0.4, 0.6, 0.0], [0.3, 0.2, 0.5]]))
     0
@@ -223,8 +222,8 @@ def majority(probabilities: Floats) -> int:
     return int(np.where(votes == votes.max(), probabilities.mean(axis=0), -1.0).argmax())
 
 
-def _summed(probabilities: Floats, right: int) -> tuple[int, bool, float, float, float]:
-    """Vote, whether it is right, share of right draws, mean confidence and mean entropy."""
+def _summarize(probabilities: Floats, right: int) -> tuple[int, bool, float, float, float]:
+    """Return the vote, whether it is right, the share of right draws, mean confidence and mean entropy."""
     vote = majority(probabilities)
     hits = float((probabilities.argmax(axis=1) == right).mean())
     logarithms = np.log(np.where(probabilities > 0, probabilities, 1.0))
@@ -232,53 +231,53 @@ def _summed(probabilities: Floats, right: int) -> tuple[int, bool, float, float,
     return vote, vote == right, hits, float(probabilities.max(axis=1).mean()), float(entropy.mean())
 
 
-def _truths(labels: Any, n: int, *, one: bool) -> list[Any]:
+def _check_labels(labels: Any, n: int, *, one: bool) -> list[Any]:
+    """Return a label for each of the n inputs, or ``None`` for each."""
     if labels is None:
         return [None] * n
     is_one = isinstance(labels, str) or not isinstance(labels, Iterable) or getattr(labels, "ndim", 1) == 0
     require(one or not is_one, "labels", f"as many as the {n} inputs", labels)
-    several = [labels] if is_one else list(labels)
-    require(len(several) == n, "labels", f"as many as the {n} inputs", len(several))
-    return several
+    truths = [labels] if is_one else list(labels)
+    require(len(truths) == n, "labels", f"as many as the {n} inputs", len(truths))
+    return truths
 
 
-def _prepared(
+def _prepare(
     run: Run, truths: Sequence[Any], features: str | None, *, labelled: bool
 ) -> tuple[dict[int, Input], list[Failure]]:
-    """The inputs that can be checked, by number, and why the others cannot."""
+    """Return the prepared inputs that can be checked by index, and the failures of the others."""
     model = run.model
     prepared: dict[int, Input] = {}
     failures = []
-    for number, (raw, truth) in enumerate(zip(run.inputs, truths, strict=True)):
+    for index, (raw, truth) in enumerate(zip(run.inputs, truths, strict=True)):
         try:
             input = run.prepare(raw, features)
-            _check_several(input)
+            _check_several_features(input)
             if labelled and (truth is None or model.classes):
                 column_index(truth, model.classes, "label")
+            prepared[index] = input
         except Exception as error:  # noqa: BLE001  recorded, the other inputs go on
-            failures.append(Failure(number, str(error), error=error))
-        else:
-            prepared[number] = input
+            failures.append(Failure(index, str(error), error=error))
     return prepared, failures
 
 
-def _check_several(input: Input) -> None:
+def _check_several_features(input: Input) -> None:
     if input.n_features < 2:
         raise InputError("The input has only one feature: it cannot be removed with another kept.")
 
 
-def _chosen(
-    wanted: str | Removal | Sequence[str | Removal] | None, model: Model, kind: str
+def _select_removals(
+    removals: str | Removal | Sequence[str | Removal] | None, model: Model, kind: str
 ) -> dict[str, Removal]:
-    """The removals to check, by label."""
-    if wanted is None:
-        wanted = [name for name in registered.for_kind(kind) if name not in ONLY_IF_NAMED]
-    several = [wanted] if isinstance(wanted, str | Removal) else list(wanted)
-    require(len(several) > 0, "removals", "at least one", wanted)
-    chosen: dict[str, Removal] = {}
-    for one in several:
-        removal = registered.parse(one) if isinstance(one, str) else one
+    """Return the removals to check by label."""
+    if removals is None:
+        removals = [name for name in registered.for_kind(kind) if name not in ONLY_IF_NAMED]
+    removals = [removals] if isinstance(removals, str | Removal) else list(removals)
+    require(len(removals) > 0, "removals", "at least one", removals)
+    selected: dict[str, Removal] = {}
+    for each in removals:
+        removal = registered.parse(each) if isinstance(each, str) else each
         name = label(removal.name, removal.bind(model).settings(model))
-        require(name not in chosen, "removals", "different from each other", name)
-        chosen[name] = removal
-    return chosen
+        require(name not in selected, "removals", "different from each other", name)
+        selected[name] = removal
+    return selected

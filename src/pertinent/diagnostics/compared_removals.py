@@ -1,13 +1,13 @@
-"""What the checks of removals have in common: every removal gets the same masks, and is compared by input."""
+"""Base class of removal checks: all removals get the same masks and are compared on the same inputs."""
 
 from __future__ import annotations
 
 import logging
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 
@@ -22,13 +22,10 @@ from pertinent.stats import FEWEST, Interval
 
 logger = logging.getLogger(__name__)
 
-if TYPE_CHECKING:
-    from typing import Self
-
 Verdict = Literal["in distribution", "somewhat out", "badly out", "too few inputs"]
-Explained = TypeVar("Explained", Explanation, Explanations)
+ExplanationsT = TypeVar("ExplanationsT", Explanation, Explanations)
 
-TONES: Mapping[Verdict, Literal["", "quiet", "caution", "alarm"]] = {
+_TONES: Mapping[str, Literal["", "quiet", "caution", "alarm"]] = {
     "somewhat out": "caution",
     "badly out": "alarm",
     "too few inputs": "quiet",
@@ -37,15 +34,13 @@ TONES: Mapping[Verdict, Literal["", "quiet", "caution", "alarm"]] = {
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ComparedRemovals(base.Diagnostic):
-    """How far out of distribution removals are for a model, compared with the best of them.
-
-    A subclass says how much an input is worth under a removal, `_worth`, and from which loss on a removal
-    is `_somewhat_out` or `_badly_out` of distribution.
+    """How far out of distribution removals are for a model, compared with the best removal.
 
     Attributes
     ----------
     rows
-        One for each input, removal and share; share 0 is the whole input.
+        One for each input, removal and share; share 0 is the whole input. Inputs on which any removal failed
+        are missing.
     default
         The model's default removal.
     draws, seed
@@ -54,9 +49,11 @@ class ComparedRemovals(base.Diagnostic):
         Removals that do not apply to the model or its inputs, each with the reason.
     """
 
+    _input_noun: ClassVar[str] = "input"
     _somewhat_out: ClassVar[float]
     _badly_out: ClassVar[float]
-    _one: ClassVar[str] = "input"
+    _score_format: ClassVar[tuple[str, float]]
+    """The format of a score in the table, and the factor that it is multiplied by."""
 
     default: str
     draws: Count
@@ -65,68 +62,75 @@ class ComparedRemovals(base.Diagnostic):
 
     @cached_property
     def _cells(self) -> dict[tuple[str, float], list[Any]]:
-        """The rows by removal and share, in the order of inputs."""
-        found: dict[tuple[str, float], list[Any]] = {}
+        """Return the rows by removal and share, in the order of inputs."""
+        cells: dict[tuple[str, float], list[Any]] = {}
         for row in sorted(self.rows, key=lambda row: row.input):
-            found.setdefault((row.removal, row.share), []).append(row)
-        return found
+            cells.setdefault((row.removal, row.share), []).append(row)
+        return cells
 
-    def _values(self, of: str, removal: str, share: float) -> Floats:
-        """A field of the rows of one removal and share: one number per input."""
-        return np.array([getattr(row, of) for row in self._cells[removal, share]], dtype=np.float64)
-
-    @abstractmethod
-    def _worth(self, removal: str, share: float) -> Floats:
-        """How good each input is under a removal; more is better."""
+    def _values(self, name: str, removal: str, share: float) -> Floats:
+        """Return a field of the rows of one removal and share, (inputs,)."""
+        return np.array([getattr(row, name) for row in self._cells[removal, share]], dtype=np.float64)
 
     @abstractmethod
-    def _shown(self, removal: str, share: float) -> Interval:
-        """What tables and charts show of a removal and a share, with a 95% bootstrap interval over inputs."""
+    def _quality(self, removal: str, share: float) -> Floats:
+        """Return how good each input is under a removal, (inputs,); higher is better."""
+
+    @abstractmethod
+    def _score(self, removal: str, share: float) -> Interval: ...
+
+    @cached_property
+    def _scores(self) -> dict[tuple[str, float], Interval]:
+        return {key: self._score(*key) for key in self._cells}
+
+    def score(self, removal: str, share: float) -> Interval:
+        """Return the mean score of a removal with its 95% bootstrap interval; share 0 is the whole input."""
+        return self._scores[removal, share]
 
     @cached_property
     def removals(self) -> list[str]:
-        """The removals checked, in their order."""
+        """Return the checked removals, in their order."""
         return list(dict.fromkeys(row.removal for row in self.rows))
 
     @cached_property
     def shares(self) -> list[float]:
-        """The shares of features removed, the smallest first."""
+        """Return the shares of removed features in ascending order."""
         return sorted({row.share for row in self.rows} - {0.0})
 
     @property
     def half(self) -> float:
-        """The share closest to one half."""
+        """Return the share closest to one half."""
         return min(self.shares, key=lambda share: (abs(share - 0.5), share))
 
     @cached_property
     def _overall(self) -> dict[str, Floats]:
-        """By removal, how good each input is, averaged over shares."""
+        """Return the quality of each input averaged over shares, by removal."""
         return {
-            removal: np.mean([self._worth(removal, share) for share in self.shares], axis=0)
+            removal: np.mean([self._quality(removal, share) for share in self.shares], axis=0)
             for removal in self.removals
         }
 
     @cached_property
     def best(self) -> str:
-        """The best removal over all shares, or the default if that may be as good."""
-        found = self._overall
-        top = max(found, key=lambda removal: float(found[removal].mean()))
-        if self.default in found and not clearly(base.interval(found[top] - found[self.default]), 0.0):
+        """Return the best removal over all shares, or the default if it may be equally good."""
+        overall = self._overall
+        top = max(overall, key=lambda removal: float(overall[removal].mean()))
+        if self.default in overall and not clearly(base.interval(overall[top] - overall[self.default]), 0.0):
             return self.default
         return top
 
     @cached_property
     def losses(self) -> dict[str, Interval]:
-        """How much worse than the best each removal is, paired by input, over all shares."""
+        """Return how much worse than the best each removal is, paired by input, over all shares."""
         best = self._overall[self.best]
-        return {removal: base.interval(best - found) for removal, found in self._overall.items()}
+        return {removal: base.interval(best - quality) for removal, quality in self._overall.items()}
 
     def verdict(self, removal: str) -> Verdict:
-        """How far out of distribution a removal is, compared to the best one with the same masks.
+        """Return how far out of distribution a removal is, compared with the best one on the same masks.
 
-        ``"badly out"`` if its loss is at least `_badly_out`, ``"somewhat out"`` if at least `_somewhat_out`,
-        each with an interval above zero; else ``"in distribution"``, as far as these inputs can tell. Fewer
-        than 20 are ``"too few inputs"``.
+        ``"badly out"`` if its loss is at least the larger threshold of the check, ``"somewhat out"`` if at
+        least the smaller, each with an interval above zero; else ``"in distribution"``. ``"too few inputs"``
+        with fewer than 20.
         """
         if removal not in self.losses:
             raise unknown("removal of this check", removal, self.losses)
@@ -138,25 +142,41 @@ class ComparedRemovals(base.Diagnostic):
 
     @property
     def recommendation(self) -> str:
-        """Which removal to use, and what else to do, in words."""
+        """Return in words which removal to use, and what else to do."""
         if self.inputs < FEWEST:
-            few = f"One {self._one} tells" if self.inputs == 1 else f"{self.inputs} {self._one}s tell"
-            return f"{few} nothing about a removal: check at least {FEWEST} {self._one}s."
-        return self._advice()
+            inputs = base.count(self.inputs, self._input_noun)
+            return f"{inputs}: too few for a conclusion about removals. Check at least {FEWEST}."
+        return f"{self._choice()} {self._further_advice()}".rstrip()
+
+    def _choice(self) -> str:
+        facts = f"with {percent(self.half)} of the {self.features} removed, {self._facts()}"
+        if len(self.removals) == 1:
+            return f"Only {self.best} was checked: {facts}."
+        if self.best == self.default:
+            return f"Use {self.best}, the model's default: {facts}, and no other removal is clearly better."
+        loss = f"; over all shares, {self._loss(self.default)}" if self.default in self.losses else ""
+        return f"Use {self.best}: {facts}{loss}."
+
+    def _further_advice(self) -> str:
+        return ""
 
     @abstractmethod
-    def _advice(self) -> str:
-        """The recommendation where there are enough inputs for one."""
+    def _facts(self) -> str:
+        """Return a clause that compares the score at the share `half` with that of whole inputs."""
 
-    def attach(self, explanations: Explained) -> Explained:
-        """The explanations, with a warning where their removal was found badly out of distribution."""
+    @abstractmethod
+    def _loss(self, removal: str) -> str:
+        """Return a clause that compares a removal with the best one."""
+
+    def attach(self, explanations: ExplanationsT) -> ExplanationsT:
+        """Return the explanations, with a warning where their removal is badly out of distribution."""
         if isinstance(explanations, Explanation):
             return replace(explanations, warnings=self._warnings(explanations))
-        warned = [replace(e, warnings=self._warnings(e)) for e in explanations]
-        return Explanations(warned, explanations.failures)
+        with_warnings = [replace(e, warnings=self._warnings(e)) for e in explanations]
+        return Explanations(with_warnings, explanations.failures)
 
     def _warnings(self, explanation: Explanation) -> tuple[str, ...]:
-        """The warnings of an explanation, with one more where its removal is badly out of distribution."""
+        """Return the warnings of an explanation, including one about a removal that is badly out."""
         removal = base.label(explanation.removal, explanation.request.removal_settings)
         if removal not in self.losses:
             logger.warning("The removal %r of an explanation was not checked.", removal)
@@ -164,58 +184,83 @@ class ComparedRemovals(base.Diagnostic):
         if self.verdict(removal) != "badly out":
             return explanation.warnings
         warning = (
-            f"the removal {removal} is badly out of distribution for this model: over {self.inputs} "
-            f"{self._one}s {self._loss_in_words(removal)}"
+            f"the removal {removal} is badly out of distribution for this model: over "
+            f"{base.count(self.inputs, self._input_noun)}, {self._loss(removal)}"
         )
         return tuple(dict.fromkeys((*explanation.warnings, warning)))
 
-    @abstractmethod
-    def _loss_in_words(self, removal: str) -> str:
-        """How much worse than the best a removal is, as the end of a sentence."""
-
     def check_fields(self) -> None:
-        """Every removal and share must have the same inputs, and share 0 the whole ones."""
+        """Raise an `InputError` unless all removals and shares, including 0, have the same inputs."""
         super().check_fields()
         complete = len(self._cells) == len(self.removals) * (len(self.shares) + 1) and bool(self.shares)
-        same = len({tuple(row.input for row in own) for own in self._cells.values()}) == 1
-        wanted = f"of the same {self._one}s for each removal and share"
-        expect(complete and same, "rows", wanted, f"{len(self.rows)} rows")
+        same = len({tuple(row.input for row in rows) for rows in self._cells.values()}) == 1
+        must = f"of the same {self._input_noun}s for each removal and share"
+        expect(complete and same, "rows", must, f"{len(self.rows)} rows")
 
     def conclusions(self) -> dict[str, Any]:
-        """The recommendation, the best removal and the verdicts."""
+        """Return the recommendation, the best removal and the verdicts."""
         verdicts = {removal: self.verdict(removal) for removal in self.removals}
         return {"recommendation": self.recommendation, "best": self.best, "verdicts": verdicts}
 
-    @classmethod
-    def _chart(cls, several: Sequence[Self], y_label: str, *, percent: bool) -> base.Chart:
-        """The score against the share removed, a line for each removal."""
-        lines = []
-        for check in several:
-            for removal in check.removals:
-                shares = (0.0, *check.shares)
-                found = {share: check._shown(removal, share) for share in shares}  # noqa: SLF001  our own
-                name = f"{removal}, {check.verdict(removal)}"
-                lines.append(base.Line(name, tuple(found), tuple(found.values()), removal == check.best))
-        first = several[0]
-        counted = f"{first.inputs:,} {cls._one}s, {first.draws} masks each, 95% intervals"
-        places = sorted({0.0, *(share for check in several for share in check.shares)})
+    def table(self) -> base.DiagnosticTable:
+        """Return a row for each removal, with the score at each share."""
+        rows = []
+        for removal in self.removals:
+            verdict = self.verdict(removal)
+            scores = (base.cell(self.score(removal, share), *self._score_format) for share in self.shares)
+            cells = (*scores, *self._extra_cells(removal).values())
+            rows.append(base.TableRow(removal, cells, verdict, _TONES.get(verdict, ""), removal == self.best))
+        skipped = (f"Not checked: {removal}: {reason}" for removal, reason in self.skipped.items())
+        return base.DiagnosticTable(
+            question="Is removal in distribution?",
+            columns=("removal", *map(percent, self.shares), *self._extra_cells(self.best)),
+            rows=tuple(rows),
+            notes=(" ".join(self._captions()), *skipped),
+            answer=self.recommendation,
+        )
+
+    def _extra_cells(self, removal: str) -> dict[str, tuple[str, str]]:
+        """Return further cells of a row by heading."""
+        return {}
+
+    def _captions(self) -> Iterator[str]:
+        """Yield sentences that say how to read the table."""
+        yield (
+            f"{base.count(self.inputs, self._input_noun)}, {self.draws} random masks each, the same for "
+            "every removal; 95% bootstrap intervals. A worse score is due to lost information and "
+            "distribution shift; differences between removals are only due to shift."
+        )
+
+    def _chart(self, y_label: str, *, percent: bool) -> base.Chart:
+        """Return the score against the share of removed features, with a line for each removal."""
+        shares = (0.0, *self.shares)
+        lines = [
+            base.Line(
+                f"{removal}, {self.verdict(removal)}",
+                {share: self.score(removal, share) for share in shares},
+                removal == self.best,
+            )
+            for removal in self.removals
+        ]
+        counts = f"{base.count(self.inputs, self._input_noun)}, {self.draws} masks each, 95% intervals"
         return base.Chart(
-            panels={f"Best: {first.best} · {counted}": tuple(lines)},
-            x_label=f"{first.features} removed, %",
+            panels={f"Best: {self.best} · {counts}": tuple(lines)},
+            x_label=f"{self.features} removed, %",
             y_label=y_label,
-            ticks={share: f"{100 * share:g}" for share in places},
+            ticks={share: f"{100 * share:g}" for share in shares},
             percent=percent,
         )
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self.inputs} {self._one}s: {visible(self.recommendation)}>"
+        inputs = base.count(self.inputs, self._input_noun)
+        return f"<{type(self).__name__} of {inputs}: {visible(self.recommendation)}>"
 
 
-def clearly(found: Interval, least: float) -> bool:
-    """Whether a mean is at least `least`, and not by chance."""
-    return found.n >= FEWEST and round(found.mean, 9) >= least and found.low > 0
+def clearly(interval: Interval, least: float) -> bool:
+    """Return whether a mean is at least `least` and its interval is above zero."""
+    return interval.n >= FEWEST and round(interval.mean, 9) >= least and interval.low > 0
 
 
 def percent(share: float) -> str:
-    """As ``50%``."""
+    """Format a share, as ``50%``."""
     return f"{100 * share:g}%"

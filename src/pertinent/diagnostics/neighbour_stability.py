@@ -1,51 +1,28 @@
-"""Do similar texts have similar explanations? Intersection over union with neighbours (Vo et al. 2023)."""
+"""Neighbour stability: overlap of the top words of similar texts (Vo et al. 2023)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
 from pertinent.array_types import Floats
 from pertinent.config.settings import Count, Range, checked
-from pertinent.diagnostics.base import InputMeasure, MeasureDiagnostic, diagnostics
 from pertinent.errors import InputError, SettingError, require
-from pertinent.inputs.text import TextInput
 from pertinent.metrics import english_words
 from pertinent.metrics.nearest_texts import Neighbourhood, mean_overlap
 from pertinent.metrics.top_features import lower, top_mask, top_words
-from pertinent.results.explanation import Explanation, Explanations
+from pertinent.results.evaluation import Evaluation
+from pertinent.results.explanation import Explanation
 from pertinent.results.failures import Failure
 from pertinent.runs.run import raise_first
 
-NAME = "iou-stability"
+MEASURE = "iou-stability"
+"""The name of the measure of an evaluation."""
 
-Number: TypeAlias = Annotated[int, Range(at_least=0), Range(at_most=10**9)]
-
-
-@diagnostics.register("neighbour-stability")
-@dataclass(frozen=True, kw_only=True, repr=False)
-class NeighbourStability(MeasureDiagnostic):
-    """How much the top words of similar texts' explanations are the same (Vo et al. 2023, App. B.4).
-
-    Attributes
-    ----------
-    rows
-        The intersection over union of each text that has neighbours; `input` is its position among the
-        explanations.
-    k
-        The number of top features that are compared.
-    lexical, semantic
-        The number of neighbours by words and by embedding.
-    """
-
-    question = "Do similar texts have similar explanations?"
-
-    k: Count
-    lexical: Number
-    semantic: Number
+NeighbourCount: TypeAlias = Annotated[int, Range(at_least=0), Range(at_most=10**9)]
 
 
 @checked
@@ -54,118 +31,107 @@ def neighbour_stability(
     embed: Any = None,
     *,
     k: Count = 10,
-    lexical: Number = 10,
-    semantic: Number = 10,
+    lexical: NeighbourCount = 10,
+    semantic: NeighbourCount = 10,
     stop_words: Iterable[str] | None = None,
-) -> NeighbourStability:
-    r"""Measure how much the top words of a text's explanation are those of its neighbours.
+) -> Evaluation:
+    r"""Measure the overlap of the top words of similar texts.
 
-    The neighbours of a text are others that are explained here and of which the model decides the same: those
-    nearest by embedding, and of the rest those with the most words in common (Vo et al. 2023, App. B.4).
+    The neighbours of a text are the other explained texts with the same decision of the model that are
+    nearest by embedding, and, among the remaining texts, those with the most words in common (Vo et al. 2023,
+    App. B.4).
 
     :math:`\frac{1}{|N(x)|} \sum_{x' \in N(x)} \frac{|v_x \cap v_{x'}|}{|v_x \cup v_{x'}|}`, v the top K words
 
     Parameters
     ----------
     explanations
-        Of texts, by one method; the more there are, the nearer the neighbours.
+        Explanations of texts by one method; with more texts, neighbours are closer.
     embed
-        A function from a list of texts to one vector for each, of which cosines are compared. In
+        A function from a list of texts to one vector for each, compared by cosine similarity. In
         Python also the vectors. The paper sums the last hidden states of BERT.
     k
-        How many of the top features count.
+        The number of top features to compare.
     lexical
-        How many neighbours by words in common.
+        The number of neighbours by words in common.
     semantic
-        How many neighbours by embedding, which need `embed`.
+        The number of neighbours by embedding; requires `embed` unless 0.
     stop_words
-        Words that do not count, nor does punctuation; by default NLTK's English ones.
+        Words to ignore, in addition to punctuation; by default NLTK's English stop words.
 
     Returns
     -------
-    NeighbourStability
-        The measure ``"iou-stability"`` of each text, with its interval; the explanations carry it.
+    Evaluation
+        The values of ``"iou-stability"``, with an interval over texts.
 
     Examples
     --------
     >>> import pertinent
     >>> model = pertinent.wrap(lambda texts: [[0.9, 0.1] if "bad" in t else [0.2, 0.8] for t in texts])
-    >>> found = pertinent.explain(model, ["a bad film", "bad luck", "so bad"], method="leave-one-out")
-    >>> neighbour_stability(found, k=1, semantic=0, stop_words=[])
+    >>> explanations = pertinent.explain(model, ["a bad film", "bad luck", "so bad"], method="leave-one-out")
+    >>> neighbour_stability(explanations, k=1, semantic=0, stop_words=[])
     leave-one-out            iou-stability      1.000 [1.000, 1.000]
     """
     require(lexical + semantic > 0, "lexical", "at least 1 where `semantic` is 0", lexical)
-    several = _of_one_method(explanations)
+    explanations = _check_one_method(explanations)
     words = None if stop_words is None else list(stop_words)
     are_texts = words is None or all(isinstance(word, str) for word in words)
     require(are_texts and not isinstance(stop_words, str), "stop_words", "a list of words", stop_words)
     ignored = english_words.stop_words() if words is None else frozenset(map(lower, words))
     top = [
         {w for w in top_words(e, top_mask(e, k)) if w not in ignored and not english_words.is_punctuation(w)}
-        for e in several
+        for e in explanations
     ]
     neighbourhood = Neighbourhood(
-        words=[{*map(lower, e.features)} for e in several],
-        labels=[_decision(e) for e in several],
-        identities=[e.input.fingerprint for e in several],
-        vectors=_vectors(several, embed) if semantic else None,
+        words=[{*map(lower, e.features)} for e in explanations],
+        labels=[_decision(e) for e in explanations],
+        identities=[e.input.fingerprint for e in explanations],
+        vectors=_embed(explanations, embed) if semantic else None,
     )
-    found, rows, failures = list(several), [], []
-    for i, nearest in enumerate(neighbourhood.find(lexical, semantic)):
-        e = several[i]
+    measured, failures = [], []
+    for e, words_of_e, nearest in zip(explanations, top, neighbourhood.find(lexical, semantic), strict=True):
         if len(nearest):
-            value = mean_overlap(top[i], [top[other] for other in nearest])
-            rows.append(InputMeasure(i, e.method, None, value, e.id))
-            found[i] = replace(
-                e, measures={**e.measures, NAME: {None: value}}, better={**e.better, NAME: "higher"}
-            )
+            overlap = mean_overlap(words_of_e, [top[other] for other in nearest])
+            measures: dict[str, Any] = {**e.measures, MEASURE: {None: overlap}}
+            measured.append(replace(e, measures=measures, better={**e.better, MEASURE: "higher"}))
         else:
-            error = InputError("There is no other text of which the model decides the same.")
-            failures.append(Failure(e.index, str(error), metric=NAME, error=error, id=e.id))
-    if not rows:
+            error = InputError("The model makes this decision about no other text.")
+            failures.append(Failure(e.index, str(error), metric=MEASURE, error=error, id=e.id))
+    if not measured:
         raise_first(failures, "compared")
-    return NeighbourStability(
-        rows=tuple(rows),
-        better={NAME: "higher"},
-        explanations=Explanations(found),
-        features=several[0].input.granularity.partition(":")[0],
-        failures=tuple(failures),
-        k=k,
-        lexical=lexical,
-        semantic=semantic,
-    )
+    settings = {"k": k, "lexical": lexical, "semantic": semantic}
+    return Evaluation.from_explanations(measured, {MEASURE: "higher"}, failures, settings=settings)
 
 
-def _of_one_method(explanations: Sequence[Explanation]) -> list[Explanation]:
-    several = list(explanations)
-    require(len(several) > 1, "explanations", "at least two", len(several))
-    methods = {(e.method, repr(e.settings)): e.method for e in several}
+def _check_one_method(explanations: Sequence[Explanation]) -> list[Explanation]:
+    """Return the explanations as a list; raise a `SettingError` unless they are two or more by one method."""
+    require(len(explanations) > 1, "explanations", "at least two", len(explanations))
+    methods = {(e.method, repr(e.settings)): e.method for e in explanations}
     if len(methods) > 1:
         names = ", ".join(methods.values())
-        raise SettingError(f"`explanations` must be by one method with one setting, but are by {names}.")
-    return several
+        raise SettingError(f"`explanations` must be by one method with the same settings, got {names}.")
+    return list(explanations)
 
 
 def _decision(explanation: Explanation) -> Hashable:
-    """The model's decision about a text; ``None`` if its output is a plain value."""
+    """Return the model's decision about a text; ``None`` if its output is a plain value."""
     kind, p, target = explanation.output.kind, explanation.prediction.values, explanation.target
     if kind == "label":
         return target, bool(p[target] >= 0.5)
     return int(p.argmax()) if kind == "class" else None
 
 
-def _vectors(explanations: Sequence[Explanation], embed: Any | Callable[[list[str]], Any]) -> Floats:
-    """The embedding of each text."""
+def _embed(explanations: Sequence[Explanation], embed: Any | Callable[[list[str]], Any]) -> Floats:
+    """Return the vector of each text, (texts, dimensions)."""
     if embed is None:
         raise SettingError(
-            "Neighbours by embedding need `embed`, a function from texts to vectors; or give semantic=0."
+            "Neighbours by embedding need `embed`, a function from texts to vectors; or set semantic=0."
         )
-    inputs = [e.input for e in explanations]
-    texts = [" ".join(input.text.segments) for input in inputs if isinstance(input, TextInput)]
+    texts = [e.input.search_text for e in explanations if e.input.has_words]
     vectors = np.asarray(embed(texts) if callable(embed) else embed, dtype=np.float64)
     if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():
         raise SettingError(
-            f"`embed` must give one vector of numbers for each of {len(texts)} texts, but gave an array of "
+            f"`embed` must return one vector of numbers for each of {len(texts)} texts, got an array of "
             f"shape {vectors.shape}."
         )
     return vectors

@@ -1,8 +1,8 @@
-"""The result of `check_removal` for language models: how surprised a model is by what is left of prompts."""
+"""Result of `check_removal` for language models: the perplexity of what each removal leaves of prompts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,19 +11,15 @@ from pertinent.array_types import Floats
 from pertinent.config.serialization import Index
 from pertinent.config.settings import ShareOrZero
 from pertinent.diagnostics import base
-from pertinent.diagnostics.compared_removals import TONES, ComparedRemovals, percent
+from pertinent.diagnostics.compared_removals import ComparedRemovals
 from pertinent.stats import Interval
-
-SOMEWHAT_OUT, BADLY_OUT = 0.1, 0.5
-"""A removal whose prompts surprise the model by so many nats per token more than those of the best removal is
-somewhat or badly out of distribution: a perplexity that is 11% or 65% higher."""
 
 
 @dataclass(frozen=True)
 class PerplexityRow:
-    """The surprise of a model, in nats per token, at a prompt without a share of its features.
+    """Surprise of a language model, in nats per token, at a prompt without a share of its features.
 
-    It is the mean of −log p over the tokens that are kept, each given what the model reads before it, and
+    It is the mean of −log p over the kept tokens, each given the tokens that the model reads before it, and
     over random masks.
     """
 
@@ -36,11 +32,15 @@ class PerplexityRow:
 @base.diagnostics.register("perplexity-check")
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PerplexityCheck(ComparedRemovals):
-    """How far prompts with parts removed are from what a language model knows.
+    """How far out of distribution removals are for a language model: the perplexity of what is left.
 
-    What is left of a prompt is harder to predict for two reasons: what was removed told something about it,
-    and it no longer reads like a text. All removals get the same masks, and the same tokens are counted, so
-    the *difference between removals* is due to the removals alone; verdicts are based only on that.
+    A prompt with parts removed is harder to predict for two reasons: the removed parts carried information,
+    and what is left no longer reads like a text. All removals get the same masks, and the same tokens are
+    counted, so the *difference between removals* is only due to the removals; verdicts are based only on
+    that difference.
+
+    A removal whose prompts surprise the model by 0.1 or 0.5 nats per token more than those of the best
+    removal (a perplexity that is 11% or 65% higher) is somewhat or badly out of distribution.
 
     Attributes
     ----------
@@ -54,64 +54,36 @@ class PerplexityCheck(ComparedRemovals):
         Removals that do not apply to the model or its prompts, each with the reason.
     """
 
-    _somewhat_out, _badly_out = SOMEWHAT_OUT, BADLY_OUT
-    _one = "prompt"
+    _input_noun = "prompt"
+    _somewhat_out, _badly_out = 0.1, 0.5
+    _score_format = (".3g", 1.0)
 
     rows: tuple[PerplexityRow, ...]
 
-    def _worth(self, removal: str, share: float) -> Floats:
+    def _quality(self, removal: str, share: float) -> Floats:
         return -self._values("surprise", removal, share)
 
-    def perplexity(self, removal: str, share: float) -> Interval:
-        """The perplexity of what is left, e to the surprise, with a 95% bootstrap interval over prompts."""
-        found = base.interval(self._values("surprise", removal, share))
-        mean, low, high = np.exp([found.mean, found.low, found.high]).tolist()
-        return Interval(mean, low, high, found.n)
+    def _score(self, removal: str, share: float) -> Interval:
+        """Return the perplexity of what is left: e to the mean surprise."""
+        surprise = base.interval(self._values("surprise", removal, share))
+        mean, low, high = np.exp([surprise.mean, surprise.low, surprise.high]).tolist()
+        return Interval(mean, low, high, surprise.n)
 
-    def _shown(self, removal: str, share: float) -> Interval:
-        return self.perplexity(removal, share)
+    def _facts(self) -> str:
+        half, whole = (self.score(self.best, share).mean for share in (self.half, 0.0))
+        return f"the perplexity of what is left is {half:.3g}, compared with {whole:.3g} of whole prompts"
 
-    def _advice(self) -> str:
-        left, whole = (self.perplexity(self.best, share).mean for share in (self.half, 0.0))
-        found = (
-            f"with {percent(self.half)} of the {self.features} removed, the perplexity of what is left is "
-            f"{left:.3g} against {whole:.3g} of whole prompts"
-        )
-        if self.best == self.default:
-            return f"Use {self.best}, the model's default: {found}, and no other removal is clearly better."
-        return f"Use {self.best}, which surprises the model least: {found}."
-
-    def _loss_in_words(self, removal: str) -> str:
+    def _loss(self, removal: str) -> str:
         return (
-            f"what is left surprises it by {self.losses[removal]} nats per token more than with {self.best}"
+            f"what is left surprises the model by {self.losses[removal]} nats per token more with {removal} "
+            f"than with {self.best}"
         )
 
-    def table(self) -> base.DiagnosticTable:
-        """A row for each removal, with the perplexity at each share."""
-        rows = []
-        for removal in self.removals:
-            verdict = self.verdict(removal)
-            cells = tuple(base.cell(self.perplexity(removal, share), ".3g") for share in self.shares)
-            rows.append(base.TableRow(removal, cells, verdict, TONES.get(verdict, ""), removal == self.best))
-        return base.DiagnosticTable(
-            question="Is removal in distribution?",
-            columns=("removal", *map(percent, self.shares)),
-            rows=tuple(rows),
-            notes=tuple(self._notes()),
-            answer=self.recommendation,
-        )
+    def _captions(self) -> Iterator[str]:
+        whole, _ = base.cell(self.score(self.best, 0.0), *self._score_format)
+        yield f"Perplexity of the kept tokens by share of {self.features} removed (whole prompts: {whole})."
+        yield from super()._captions()
 
-    def _notes(self) -> Iterator[str]:
-        whole, _ = base.cell(self.perplexity(self.best, 0.0), ".3g")
-        yield (
-            f"Perplexity of the tokens that are kept by share of {self.features} removed (whole prompts: "
-            f"{whole}). {self.inputs:,} prompt{'' if self.inputs == 1 else 's'}, {self.draws} random masks "
-            "each, the same for every removal; 95% bootstrap intervals. Differences between removals are due "
-            "to prompts unlike those that the model knows."
-        )
-        yield from (f"Not checked: {removal}: {reason}" for removal, reason in self.skipped.items())
-
-    @classmethod
-    def chart(cls, several: Sequence[PerplexityCheck]) -> base.Chart:
-        """The perplexity against the share removed, a line for each removal."""
-        return cls._chart(several, "perplexity of what is left", percent=False)
+    def chart(self) -> base.Chart:
+        """Return the perplexity against the share of removed features, with a line for each removal."""
+        return self._chart("perplexity of what is left", percent=False)

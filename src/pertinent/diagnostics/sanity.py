@@ -1,20 +1,19 @@
-"""Do explanations depend on what the model has learned? Randomise it and see (Adebayo et al. 2018)."""
+"""Sanity check: do explanations change when the model's parameters are randomised? (Adebayo et al. 2018)"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from pertinent._optional import optional
 from pertinent.array_types import Floats
-from pertinent.config.serialization import NOT_FINITE, Index, expect
-from pertinent.config.settings import Count, Range, Seed, checked
-from pertinent.diagnostics import base
-from pertinent.diagnostics.stability import SAME_SCORE
+from pertinent.config.serialization import Index, expect
+from pertinent.config.settings import Count, Seed, checked
+from pertinent.diagnostics import base, stability
 from pertinent.engine.progress import Callback
 from pertinent.models.wrap import wrap
 from pertinent.printable import visible
@@ -27,31 +26,31 @@ from pertinent.runs.run import Run, raise_first
 from pertinent.stats import Interval, spearman
 
 HARDLY_CHANGED = 0.7
-"""Explanations have hardly changed if their mean rank correlation is at least this: a strong correlation."""
+"""Mean rank correlation from which explanations have hardly changed: a strong correlation."""
 
 _MOST_NAMED = 12
-"""With more stages than this a plot numbers the layers instead of naming them."""
+"""Number of stages up to which a plot names the layers; with more, it numbers them."""
 
 
 @dataclass(frozen=True)
 class Correlation:
-    """Spearman's correlation of one input's explanations with the model as it is and randomised.
+    """Spearman's correlation of an input's explanations by the original and the randomised model.
 
-    `spearman` is that of the scores, `absolute` that of their absolute values; NaN where one of the two
-    explanations gives all features the same. `stage` counts the layers that were randomised, `input` is
-    the position of the input among those given, and `id` the user's own name for it.
+    `spearman` is the correlation of the scores, `absolute` that of their absolute values; NaN where all
+    scores of an explanation are equal. `stage` is the number of randomised layers, `input` the index of the
+    input, and `id` the user's name for it.
     """
 
     input: Index
     stage: Count
-    spearman: Annotated[float, Range(at_least=-1, at_most=1), NOT_FINITE]
-    absolute: Annotated[float, Range(at_least=-1, at_most=1), NOT_FINITE]
+    spearman: stability.Correlation
+    absolute: stability.Correlation
     id: str | None = None
 
 
 @dataclass(frozen=True)
 class Stage:
-    """The mean correlations after `layer`, and all layers above it, were randomised."""
+    """Mean correlations after `layer`, and all layers above it, were randomised."""
 
     layer: str
     spearman: Interval
@@ -59,28 +58,28 @@ class Stage:
 
     @property
     def correlations(self) -> dict[str, Interval]:
-        """The mean correlations of ``"scores"`` and of ``"absolute scores"``."""
+        """Return the mean correlations of ``"scores"`` and of ``"absolute scores"``."""
         return {"scores": self.spearman, "absolute scores": self.absolute}
 
     @property
     def unchanged(self) -> tuple[str, ...]:
-        """Which scores hardly changed: ``"scores"``, ``"absolute scores"``."""
-        return tuple(what for what, found in self.correlations.items() if found.mean >= HARDLY_CHANGED)
+        """Return which scores hardly changed: ``"scores"``, ``"absolute scores"``."""
+        return tuple(name for name, mean in self.correlations.items() if mean.mean >= HARDLY_CHANGED)
 
 
 @base.diagnostics.register("sanity")
 @dataclass(frozen=True, kw_only=True)
 class Sanity(base.MethodDiagnostic):
-    """How explanations change as a model's parameters are randomised (Adebayo et al. 2018).
+    """Change of explanations as a model's parameters are randomised (Adebayo et al. 2018).
 
     Attributes
     ----------
     rows
         The correlations of each input at each stage.
     layers
-        The layers that were randomised, from the output down; each stage keeps those before it random.
+        The randomised layers, from the output down; each stage keeps those before it random.
     n_layers
-        How many layers the model has.
+        The number of layers of the model.
     seed
         The seed of the random parameters and of the method.
     """
@@ -92,47 +91,47 @@ class Sanity(base.MethodDiagnostic):
 
     @cached_property
     def stages(self) -> list[Stage]:
-        """The mean correlations at each stage, with 95% bootstrap intervals over inputs."""
-        found = []
-        for stage, layer in enumerate(self.layers, start=1):
-            rows = [row for row in self.rows if row.stage == stage]
+        """Return the mean correlations at each stage, with 95% bootstrap intervals over inputs."""
+        stages = []
+        for number, layer in enumerate(self.layers, start=1):
+            rows = [row for row in self.rows if row.stage == number]
             scores, absolute = [row.spearman for row in rows], [row.absolute for row in rows]
-            found.append(Stage(layer, base.interval(scores), base.interval(absolute)))
-        return found
+            stages.append(Stage(layer, base.interval(scores), base.interval(absolute)))
+        return stages
 
     @property
     def passed(self) -> bool:
-        """Whether explanations changed: at the last stage both mean correlations are below 0.7.
+        """Return whether both mean correlations are below 0.7 at the last stage.
 
-        Where a correlation does not exist, nothing was shown, and the check fails.
+        The check fails where a correlation is undefined.
         """
-        return all(found.mean < HARDLY_CHANGED for found in self.stages[-1].correlations.values())
+        return all(mean.mean < HARDLY_CHANGED for mean in self.stages[-1].correlations.values())
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """In words, why the check fails, and what else was noticed."""
-        return (*self._complaints(), *self.noticed)
+        """Return the reasons why the check fails, and the warnings of the run."""
+        return (*self._complaints(), *self.run_warnings)
 
     def _complaints(self) -> Iterator[str]:
         last, n_stages = self.stages[-1], len(self.layers)
         when = f"with {n_stages} of {self.n_layers} layers randomised, down to {last.layer}"
         if not any(row.stage == n_stages for row in self.rows):
-            yield f"scores say nothing: {when}, no input could be explained"
+            yield f"the check is inconclusive: {when}, no input could be explained"
             return
-        for what, found in last.correlations.items():
-            if what in last.unchanged:
+        for name, correlation in last.correlations.items():
+            if name in last.unchanged:
                 yield (
-                    f"the {what} of {self.method} hardly change: {when}, their rank correlation with the "
-                    f"original ones is {found}; below {HARDLY_CHANGED:g} is expected"
+                    f"the {name} of {self.method} hardly change: {when}, their rank correlation with the "
+                    f"original ones is {correlation}; below {HARDLY_CHANGED:g} is expected"
                 )
-            elif not found.n:
+            elif not correlation.n:
                 yield (
-                    f"{what} say nothing: {when}, they have no rank correlation with the original ones, "
-                    "because in one of the two explanations of each input all features have the same"
+                    f"the {name} are inconclusive: {when}, their rank correlation with the original ones is "
+                    "undefined, because all scores of one of the two explanations of each input are equal"
                 )
 
     def check_fields(self) -> None:
-        """Every row must belong to a stage, and be the only one of its input."""
+        """Raise an `InputError` unless each row belongs to a stage, and has another input or stage."""
         super().check_fields()
         n = len(self.layers)
         expect(n > 0, "layers", "at least one", self.layers)
@@ -142,20 +141,20 @@ class Sanity(base.MethodDiagnostic):
         expect(distinct, "rows", "each of another input and stage", f"{len(self.rows)} rows")
 
     def conclusions(self) -> dict[str, Any]:
-        """The mean correlations of every stage, and whether the check was passed."""
+        """Return the mean correlations of every stage, and whether the check was passed."""
         means = [(stage.layer, stage.spearman.mean, stage.absolute.mean) for stage in self.stages]
         return {"means": means, "passed": self.passed}
 
     def to_dataframe(self) -> Any:
-        """A pandas frame with one row per input and stage."""
+        """Return a pandas frame with one row per input and stage."""
         rows = [{**asdict(row), "layer": self.layers[row.stage - 1]} for row in self.rows]
         return optional("pandas").DataFrame(rows)
 
     def table(self) -> base.DiagnosticTable:
-        """A row for each stage."""
+        """Return a row for each stage."""
         rows = []
         for stage in self.stages:
-            n = max(found.n for found in stage.correlations.values())
+            n = max(correlation.n for correlation in stage.correlations.values())
             fails = stage is self.stages[-1] and not self.passed
             cells = ((f"{n:,}", ""), base.cell(stage.spearman), base.cell(stage.absolute))
             rows.append(base.TableRow(stage.layer, cells, "fails" if fails else "", "alarm" if fails else ""))
@@ -168,51 +167,48 @@ class Sanity(base.MethodDiagnostic):
 
     def _notes(self) -> Iterator[str]:
         yield (
-            f"Rank correlation with explanations of the model as it is; {HARDLY_CHANGED:g} or more in the "
-            f"last row fails: they hardly changed. {len(self.layers)} of {self.n_layers} layers randomised, "
-            "from the output down in the order of registration, each with those above it. Removal "
-            f"{self.removal}; {self.features}. 95% bootstrap intervals over inputs."
+            "Rank correlation with explanations of the original model; the check fails if it is "
+            f"{HARDLY_CHANGED:g} or more in the last row. {len(self.layers)} of {self.n_layers} layers "
+            "randomised, from the output down in the order of registration, each with those above it. "
+            f"Removal {self.removal}; {self.features}. 95% bootstrap intervals over inputs."
         )
         yield from base.few_inputs(self.inputs)
         missing = sum(bool(np.isnan(row.spearman)) for row in self.rows)
         if missing:
             yield (
-                f"Left out of Spearman: {missing:,} of {len(self.rows):,} explanations, because all features "
-                "have the same score."
+                f"Missing from Spearman: {missing:,} of {len(self.rows):,} explanations, because all "
+                "features have the same score."
             )
 
-    @classmethod
-    def chart(cls, several: Sequence[Sanity]) -> base.Chart:
-        """The rank correlations at each stage, of scores and of absolute scores (Figure 4)."""
-        longest = max((sanity.layers for sanity in several), key=len)
-        names = [str(n) for n in range(1, len(longest) + 1)]
-        if len(longest) <= _MOST_NAMED and all(s.layers == longest[: len(s.layers)] for s in several):
-            names = [".".join(layer.split(".")[-2:]) for layer in longest]
-        panels: dict[str, tuple[base.Line, ...]] = {}
-        for what in several[0].stages[0].correlations:
-            for sanity in several:
-                found = [Interval(1.0, 1.0, 1.0, 0), *(stage.correlations[what] for stage in sanity.stages)]
-                line = base.Line(sanity.name, tuple(map(float, range(len(found)))), tuple(found))
-                panels[what] = (*panels.get(what, ()), line)
+    def chart(self) -> base.Chart:
+        """Return the rank correlations at each stage, of scores and of absolute scores (Figure 4)."""
+        is_named = len(self.layers) <= _MOST_NAMED
+        ticks = {
+            float(x): ".".join(layer.split(".")[-2:]) if is_named else str(x)
+            for x, layer in enumerate(self.layers, start=1)
+        }
+        panels = {}
+        for name in self.stages[0].correlations:
+            means = [Interval(1.0, 1.0, 1.0, 0), *(stage.correlations[name] for stage in self.stages)]
+            panels[name] = (base.Line(self.name, dict(zip((0.0, *ticks), means, strict=True))),)
         return base.Chart(
             panels=panels,
             x_label="randomised down to",
             y_label="Spearman's correlation",
-            ticks={float(place): name for place, name in enumerate(["none", *names])},
+            ticks={0.0: "none", **ticks},
             limits=(-1.05, 1.05),
             fails_from=HARDLY_CHANGED,
         )
 
     def __repr__(self) -> str:
+        last = ", ".join(
+            f"{correlation if correlation.n else 'undefined'} of {name}"
+            for name, correlation in self.stages[-1].correlations.items()
+        )
         verdict = "passed" if self.passed else "FAILED"
-        at_last = [
-            f"{found if found.n else 'undefined'} of {what}"
-            for what, found in self.stages[-1].correlations.items()
-        ]
         return (
             f"<Sanity of {visible(self.name)}, {len(self.layers)} of {self.n_layers} layers randomised, "
-            f"{self.inputs} input{'' if self.inputs == 1 else 's'}: {verdict}, at last Spearman "
-            f"{', '.join(at_last)}>"
+            f"{base.count(self.inputs, 'input')}: {verdict}, last Spearman {last}>"
         )
 
 
@@ -229,13 +225,12 @@ def sanity(
     progress: Callback | bool | None = None,
     **words: Any,
 ) -> Sanity:
-    """Explain the same inputs with the model as it is and with its parameters randomised, and compare.
+    """Compare explanations of a model with those after its parameters were randomised.
 
-    An explanation of a model must change when what the model has learned is destroyed. At each stage one
-    more layer is randomised, from the output down, and Spearman's correlation with the explanation of
-    the model as it is, is measured (Adebayo et al. 2018, Sec. 3; Hsieh et al. 2021, App. I). The
-    class that the model as it is predicted is explained throughout. The model itself is never changed: a
-    copy is.
+    An explanation of a model must change when what the model has learned is destroyed. Each stage randomises
+    one more layer, from the output down, and measures Spearman's correlation with the explanation of
+    the original model (Adebayo et al. 2018, Sec. 3; Hsieh et al. 2021, App. I). The class that the original
+    model predicts is explained at all stages. The model itself is never changed: a copy is randomised.
 
     Parameters
     ----------
@@ -244,35 +239,35 @@ def sanity(
     inputs, method
         As in `explain`.
     layers
-        Which layers are randomised: ``"cascading"`` for all of them, one more at each stage,
-        ``"last"`` for the last alone, or names of modules such as ``"encoder.layer.1"``. Of several
-        names one more is randomised at each stage. Hsieh et al. 2021, Table 7, randomise the last
-        alone.
+        The layers to randomise: ``"cascading"`` for all of them, one more at each stage,
+        ``"last"`` for only the last, or names of modules such as ``"encoder.layer.1"``. Of several
+        names one more is randomised at each stage. Hsieh et al. 2021, Table 7, randomise only the
+        last.
     ids, batch_size, cluster, progress
         As in `explain`. The model is needed in this process, too: its copies are randomised here, and workers
-        start anew for each stage.
+        are restarted for each stage.
     **words
-        The words of `explain`, such as ``budget=200``, and settings of the method, such as ``samples=25``.
-        The `seed` is that of the random parameters, too.
+        Other arguments of `explain`, such as ``budget=200``, and settings of the method, such as
+        ``samples=25``. The `seed` also draws the random parameters.
 
     Notes
     -----
-    Layers are taken in the order in which the model registers its modules, the last first, which is the
-    order of use in most models: it is not known how the forward pass uses them. A member of a
-    ``Sequential`` or ``ModuleList``, such as a block of a transformer, is one layer; elsewhere each module
-    with parameters of its own. A layer is initialised by its modules' own ``reset_parameters``;
-    parameters of modules without it are permuted.
+    Layers are taken in the order in which the model registers its modules, the last first; the order of use
+    in the forward pass is unknown, but the same in most models. A member of a ``Sequential`` or
+    ``ModuleList``, such as a block of a transformer, is one layer; elsewhere each module with its own
+    parameters. A layer is initialised by its modules' ``reset_parameters``; parameters of modules without it
+    are permuted.
 
-    The intervals are over inputs, for one draw of random parameters: another `seed` shows how much that
-    matters. From a mean correlation of 0.7 on, at the last stage, the result warns that explanations hardly
-    changed.
+    The intervals are over inputs, for one draw of random parameters: use another `seed` to see how much that
+    matters. The result warns that explanations hardly changed if a mean correlation is at least 0.7 at the
+    last stage.
 
     Examples
     --------
     >>> import pertinent
     >>> model = pertinent.load("sentiment")
-    >>> found = sanity(model, ["slow but wonderful", "a dull and lazy film"], "random", layers="last")
-    >>> found.passed, found.stages[0].spearman.mean
+    >>> result = sanity(model, ["slow but wonderful", "a dull and lazy film"], "random", layers="last")
+    >>> result.passed, result.stages[0].spearman.mean
     (False, 1.0)
     """
     from pertinent.models.torch.randomised import RandomisedModel, layers_of
@@ -280,26 +275,26 @@ def sanity(
     options: dict[str, Any] = {"ids": ids, "batch_size": batch_size, "cluster": cluster}
     run = Run.from_arguments(wrap(model), inputs, "sanity", progress=progress, **options)
     request = Request.from_keywords(method, words)
-    chosen = layers_of(run.model, None if isinstance(layers, str) else layers)
+    selected = layers_of(run.model, None if isinstance(layers, str) else layers)
+    stages = selected[:1] if layers == "last" else selected
     n_layers = len(layers_of(run.model))
-    found = explain_all(run, [request])
-    if not len(found):
-        raise_first(found.failures, "explained")
-    # After the model has answered: only then lazy layers have parameters, and what answers mean is known.
+    originals = explain_all(run, [request])
+    if not len(originals):
+        raise_first(originals.failures, "explained")
+    # Lazy layers have no parameters, and the output may be unknown, before the model has answered.
     copied = RandomisedModel(run.model, request.seed)
-    target = tuple(e.target for e in found) if request.method.traits.any_target else None
-    same = replace(request, target=target, features=None)
-    stages = chosen[:1] if layers == "last" else chosen
+    target = tuple(e.target for e in originals) if request.method.traits.any_target else None
+    same_targets = replace(request, target=target, features=None)
     rows: list[Correlation] = []
-    failures = list(found.failures)
+    failures = list(originals.failures)
     for stage, layer in enumerate(stages, start=1):
         copied.randomise(layer)
-        again = explain_all(run.over([e.input for e in found], copied.model), [same])
-        rows += [correlation(found[e.index], e, stage) for e in again]
-        for failure in again.failures:
-            own = found[failure.index]
+        randomised = explain_all(run.over([e.input for e in originals], copied.model), [same_targets])
+        rows += [correlation(originals[e.index], e, stage) for e in randomised]
+        for failure in randomised.failures:
+            original = originals[failure.index]
             reason = f"with {layer} randomised: {failure.reason}"
-            failures.append(Failure(own.index, reason, error=failure.error, id=own.id))
+            failures.append(Failure(original.index, reason, error=failure.error, id=original.id))
     if not rows:
         raise_first(failures, "explained with random parameters")
     return Sanity(
@@ -307,19 +302,19 @@ def sanity(
         layers=tuple(stages),
         n_layers=n_layers,
         seed=request.seed,
-        noticed=run.warnings,
+        run_warnings=run.warnings,
         failures=tuple(failures),
-        **base.method_fields(found[0], request.budget),
+        **base.method_fields(originals[0], request.budget),
     )
 
 
 def correlation(original: Explanation, randomised: Explanation, stage: int) -> Correlation:
-    """The rank correlations of two explanations of the same input and target."""
+    """Compute the rank correlations of two explanations of the same input and target."""
     scores = np.stack([original.scores, randomised.scores])
     return Correlation(original.index, stage, _spearman(scores), _spearman(np.abs(scores)), original.id)
 
 
 def _spearman(rows: Floats) -> float:
-    """The correlation of two rows; NaN if one is constant, but for rounding."""
-    varied = np.ptp(rows, axis=1) > SAME_SCORE * np.abs(rows).max(axis=1)
+    """Compute the correlation of two rows; NaN if one is constant up to rounding."""
+    varied = np.ptp(rows, axis=1) > stability.SAME_SCORE * np.abs(rows).max(axis=1)
     return float(spearman(rows)[0, 1]) if varied.all() else np.nan

@@ -1,4 +1,4 @@
-"""How much do explanations depend on the seed? Every seed of every input in one run (Yang et al. 2023)."""
+"""Stability: agreement of explanations of the same inputs with different seeds (Yang et al. 2023)."""
 
 from __future__ import annotations
 
@@ -25,26 +25,30 @@ from pertinent.runs.run import Run, raise_first
 from pertinent.stats import Interval, spearman
 
 SAME_SCORE = 1e-6
-"""Scores that differ by less than this share of the prediction are the same: the rest is rounding."""
+"""Scores that differ by less than this share of the prediction count as equal, to allow for rounding."""
+
+Correlation: TypeAlias = Annotated[float, Range(at_least=-1, at_most=1), NOT_FINITE]
+OptionalShare: TypeAlias = Annotated[float, Range(at_least=0, at_most=1), NOT_FINITE]
+SeedCount: TypeAlias = Annotated[int, Range(at_least=2), Range(at_most=1000)]
 
 
 @dataclass(frozen=True)
 class SeedAgreement:
-    """How well the explanations of one input with several seeds agree (Yang et al. 2023, Sec. 4).
+    """Agreement of the explanations of one input with several seeds (Yang et al. 2023, Sec. 4).
 
-    Means over all pairs of seeds: `spearman` of their scores, the share of the `top_5` and `top_10`
-    features in common, and the mean squared difference of their scores, `mse`. NaN where there is
-    none: no correlation if a seed's scores are constant, no top k of k features or fewer.
+    Means over all pairs of seeds: `spearman` is the rank correlation of the scores, `top_5` and `top_10` are
+    the shares of the top features in common, and `mse` is the mean squared difference of the scores. They are
+    NaN where undefined: `spearman` if a seed's scores are constant, `top_k` of k features or fewer.
 
-    `input` is the position of the input among those given and `id` the user's own name for it,
-    `features` their number; `evaluations` and `seconds` are means over seeds, for one explanation.
+    `input` is the index of the input, `id` the user's name for it, and `features` its number of features;
+    `evaluations` and `seconds` are the mean cost of one explanation.
     """
 
     input: Index
     features: Count
-    spearman: Annotated[float, Range(at_least=-1, at_most=1), NOT_FINITE]
-    top_5: Annotated[float, Range(at_least=0, at_most=1), NOT_FINITE]
-    top_10: Annotated[float, Range(at_least=0, at_most=1), NOT_FINITE]
+    spearman: Correlation
+    top_5: OptionalShare
+    top_10: OptionalShare
     mse: Annotated[float, Range(at_least=0), NOT_FINITE]
     evaluations: NotNegative
     seconds: NotNegative
@@ -52,7 +56,7 @@ class SeedAgreement:
 
 
 def agreement(explanations: Sequence[Explanation]) -> SeedAgreement:
-    """Measure explanations of one input and target, one for each seed."""
+    """Measure the agreement of explanations of one input and target, one for each seed."""
     first = explanations[0]
     scores = np.stack([e.scores for e in explanations])
     rankings = [e.ranking.tolist() for e in explanations]
@@ -72,7 +76,7 @@ def agreement(explanations: Sequence[Explanation]) -> SeedAgreement:
 
 
 def top_in_common(rankings: Sequence[Sequence[int]], k: int) -> float:
-    """The share of the first k that two rankings have in common, averaged over all pairs of rankings.
+    """Compute the share of the first k features in common, averaged over all pairs of rankings.
 
     NaN for rankings of k features or fewer, which all have the same first k.
 
@@ -88,22 +92,20 @@ def top_in_common(rankings: Sequence[Sequence[int]], k: int) -> float:
 
 
 def mean_squared_difference(rows: Floats) -> float:
-    """The mean squared difference of two rows, averaged over all pairs: twice the variance over rows.
+    """Compute the mean squared difference of two rows, averaged over all pairs: twice the variance.
 
     >>> mean_squared_difference(np.array([[0.0, 0.0], [1.0, 3.0]]))
     5.0
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        found = 2.0 * float((rows - rows[0]).var(axis=0, ddof=1).mean())  # exactly 0 for equal rows
-    return found if np.isfinite(found) else np.nan
+        difference = 2.0 * float((rows - rows[0]).var(axis=0, ddof=1).mean())  # exactly 0 for equal rows
+    return difference if np.isfinite(difference) else np.nan
 
 
 def _pairs(table: Floats) -> Floats:
-    """The entries of a symmetric table, each pair of different rows once."""
+    """Return the entries above the diagonal of a symmetric table."""
     return np.asarray(table[np.triu_indices(len(table), 1)])
 
-
-SeedCount: TypeAlias = Annotated[int, Range(at_least=2), Range(at_most=1000)]
 
 _MEASURES = {
     "spearman": ("Spearman", ".2f"),
@@ -113,41 +115,49 @@ _MEASURES = {
     "evaluations": ("evaluations", ",.0f"),
     "seconds": ("seconds", ".2g"),
 }
-"""The measures of an `SeedAgreement`, each with its heading and format."""
+"""The measures of a `SeedAgreement`, each with its heading and format."""
 
 _WHY_MISSING = {
     "spearman": "a seed gave all their features the same score",
-    "top_5": "they have no more than 5 features",
-    "top_10": "they have no more than 10 features",
+    "top_5": "they have at most 5 features",
+    "top_10": "they have at most 10 features",
 }
 
 _SHORTEST = 10
-"""Inputs with fewer features form the first group; from there each bound is twice the one before."""
+"""Inputs with fewer features form group 0; the lower bound of each further group is twice the last."""
 
 
 @dataclass(frozen=True)
 class LengthGroup:
     """Inputs with `low` to `high` features, and the mean of each measure over them."""
 
-    low: int
-    high: int
+    number: int
     inputs: int
     measures: Mapping[str, Interval]
 
+    @property
+    def low(self) -> int:
+        """Return the smallest number of features."""
+        return _SHORTEST << (self.number - 1) if self.number else 1
+
+    @property
+    def high(self) -> int:
+        """Return the largest number of features."""
+        return (_SHORTEST << self.number) - 1
+
     def __str__(self) -> str:
-        """As ``20–39``."""
         return f"{self.low}–{self.high}"
 
 
 @base.diagnostics.register("stability")
 @dataclass(frozen=True, kw_only=True)
 class Stability(base.MethodDiagnostic):
-    """How well explanations of the same inputs with different seeds agree (Yang et al. 2023, Sec. 4).
+    """Agreement of explanations of the same inputs with different seeds (Yang et al. 2023, Sec. 4).
 
     Attributes
     ----------
     rows
-        The agreement on each input that every seed explained.
+        The agreement on each input that was explained with every seed.
     seeds
         The seeds, from 0.
     """
@@ -157,80 +167,86 @@ class Stability(base.MethodDiagnostic):
 
     @cached_property
     def summary(self) -> dict[str, Interval]:
-        """The mean of each measure over inputs, with its 95% bootstrap interval.
+        """Return the mean of each measure over inputs, with its 95% bootstrap interval.
 
-        The `n` of an interval counts the inputs that have the measure.
+        The `n` of an interval counts the inputs for which the measure is defined.
         """
         return _summary(self.rows)
 
     @cached_property
     def by_length(self) -> list[LengthGroup]:
-        """The means for inputs of 1–9, 10–19, 20–39, 40–79 … features, the shortest first.
+        """Return the means for inputs of 1–9, 10–19, 20–39, 40–79 … features, the shortest first.
 
         The groups do not depend on the inputs, so that two methods can be compared.
         """
         groups: dict[int, list[SeedAgreement]] = {}
         for row in sorted(self.rows, key=lambda row: row.features):
-            groups.setdefault(_lower_bound(row.features), []).append(row)
-        return [LengthGroup(low, _upper_bound(low), len(own), _summary(own)) for low, own in groups.items()]
+            groups.setdefault((row.features // _SHORTEST).bit_length(), []).append(row)
+        return [LengthGroup(number, len(rows), _summary(rows)) for number, rows in groups.items()]
 
     def check_fields(self) -> None:
-        """Seeds and inputs must be different."""
+        """Raise an `InputError` unless seeds and inputs are distinct."""
         super().check_fields()
         expect(len(set(self.seeds)) == len(self.seeds) > 1, "seeds", "at least 2, all different", self.seeds)
         expect(self.inputs == len(self.rows), "rows", "each of another input", f"{len(self.rows)} rows")
 
     def conclusions(self) -> dict[str, Any]:
-        """The mean of each measure."""
-        return {"means": {name: found.mean for name, found in self.summary.items()}}
+        """Return the mean of each measure."""
+        return {"means": {name: interval.mean for name, interval in self.summary.items()}}
 
     def table(self) -> base.DiagnosticTable:
-        """A row for all inputs, and one for each group of lengths."""
-        groups = [(str(group), group.inputs, group.measures) for group in self.by_length]
-        every = [("all", self.inputs, self.summary)] if len(groups) > 1 else []
+        """Return a row for all inputs, and one for each group of lengths."""
+        rows = [_table_row(str(group), group.inputs, group.measures) for group in self.by_length]
+        total = [_table_row("all", self.inputs, self.summary)] if len(rows) > 1 else []
         return base.DiagnosticTable(
             question=f"How stable is {self.name}?",
-            columns=("features", "inputs", *(title for title, _ in _MEASURES.values())),
-            rows=tuple(base.TableRow(name, _cells(n, found)) for name, n, found in (*every, *groups)),
+            columns=("features", "inputs", *(heading for heading, _ in _MEASURES.values())),
+            rows=(*total, *rows),
             notes=tuple(self._notes()),
         )
 
     def _notes(self) -> Iterator[str]:
         yield (
             f"{len(self.seeds)} seeds, all pairs; removal {self.removal}; {self.features}. "
-            "Top 5 and 10: the share in common. Evaluations and model seconds: for one explanation. "
+            "Top 5 and 10: share in common. Evaluations and model seconds: per explanation. "
             "95% bootstrap intervals over inputs."
         )
         yield from base.few_inputs(self.inputs)
         for measure, reason in _WHY_MISSING.items():
             missing = self.inputs - self.summary[measure].n
             if missing:
-                title, _ = _MEASURES[measure]
-                yield f"Left out of {title}: {missing:,} of {self.inputs:,} inputs, because {reason}."
+                heading, _ = _MEASURES[measure]
+                yield f"Missing from {heading}: {missing:,} of {self.inputs:,} inputs, because {reason}."
 
-    @classmethod
-    def chart(cls, several: Sequence[Stability]) -> base.Chart:
-        """Spearman's correlation against the number of features, a line for each result (Figure 3)."""
-        names = {group.low: str(group) for stability in several for group in stability.by_length}
-        places = {low: float(place) for place, low in enumerate(sorted(names))}
-        lines = []
-        for stability in several:
-            found = {group.low: group.measures["spearman"] for group in stability.by_length}
-            known = {places[low]: each for low, each in found.items() if each.n}
-            lines.append(base.Line(stability.name, tuple(known), tuple(known.values())))
-        counts = sorted({(s.inputs, len(s.seeds)) for s in several})
-        title = ", ".join(f"{inputs:,} inputs × {seeds} seeds" for inputs, seeds in counts)
+    def chart(self) -> base.Chart:
+        """Return Spearman's correlation against the number of features (Figure 3)."""
+        intervals = {float(group.number): group.measures["spearman"] for group in self.by_length}
+        line = base.Line(self.name, {x: interval for x, interval in intervals.items() if interval.n})
         return base.Chart(
-            panels={f"{title}, 95% intervals": tuple(lines)},
-            x_label=f"number of {several[0].features}",
+            panels={f"{self.inputs:,} inputs × {len(self.seeds)} seeds, 95% intervals": (line,)},
+            x_label=f"number of {self.features}",
             y_label="Spearman's correlation between seeds",
-            ticks={place: names[low] for low, place in places.items()},
+            ticks={float(group.number): str(group) for group in self.by_length},
         )
 
     def __repr__(self) -> str:
         top = self.summary["top_5"]
-        found = f"Spearman {self.summary['spearman']}" + (f", top 5 in common {top}" if top.n else "")
-        return f"<Stability of {visible(self.name)}, {len(self.seeds)} seeds, {self.inputs} inputs: {found}>"
+        common = f", top 5 in common {top}" if top.n else ""
+        return (
+            f"<Stability of {visible(self.name)}, {len(self.seeds)} seeds, {self.inputs} inputs: "
+            f"Spearman {self.summary['spearman']}{common}>"
+        )
+
+
+def _summary(rows: Sequence[SeedAgreement]) -> dict[str, Interval]:
+    return {name: base.interval([getattr(row, name) for row in rows]) for name in _MEASURES}
+
+
+def _table_row(name: str, inputs: int, measures: Mapping[str, Interval]) -> base.TableRow:
+    """Return a row with bounds for Spearman's correlation, the paper's main measure, and means for others."""
+    cells = {measure: base.cell(measures[measure], form) for measure, (_, form) in _MEASURES.items()}
+    means = ((mean, "") for measure, (mean, _) in cells.items() if measure != "spearman")
+    return base.TableRow(name, ((f"{inputs:,}", ""), cells["spearman"], *means))
 
 
 @checked
@@ -246,93 +262,70 @@ def stability(
     progress: Callback | bool | None = None,
     **words: Any,
 ) -> Stability:
-    """Explain the same inputs with several seeds, and measure how well the explanations agree.
+    """Explain the same inputs with several seeds, and measure the agreement of the explanations.
 
     For each input, over all pairs of seeds: Spearman's correlation of the scores, the share of the top
     5 and top 10 features in common, and the mean squared difference (Yang et al. 2023, Sec. 4, Tables
-    1 and 2). The seed decides what the method and a random removal draw; all explain the same target.
+    1 and 2). The method and a random removal draw by the seed; the target is the same for all seeds.
 
     Parameters
     ----------
     model, inputs, method
         As in `explain`.
     seeds
-        How many seeds, at least 2: 0, 1, 2 ….
+        The number of seeds, at least 2: 0, 1, 2 ….
     ids, batch_size, cluster, progress
         As in `explain`.
     **words
-        The words of `explain`, such as ``budget=200``, and settings of the method, such as ``samples=25``.
+        Other arguments of `explain`, such as ``budget=200``, and settings of the method, such as
+        ``samples=25``.
 
     Notes
     -----
-    The top features are those that `Explanation.top` gives: as in the paper those with the highest
-    scores, not the largest magnitudes, except for a plain value. The paper gives their number in
-    common, this the share. Unlike the authors' code it leaves out no pair because its difference is large.
+    The top features are those of `Explanation.top`: as in the paper, the highest scores instead of the
+    largest magnitudes, except for plain values. The paper reports the number of features in common, this
+    function the share. The authors' code ignores pairs with a large difference; this function uses all pairs.
 
     Examples
     --------
     >>> import pertinent
     >>> model = pertinent.wrap(lambda texts: [[0.9, 0.1] if "bad" in t else [0.2, 0.8] for t in texts])
-    >>> found = stability(model, ["not bad at all", "a bad thing"], "leave-one-out", seeds=3)
-    >>> found.summary["spearman"].mean, found.summary["mse"].mean
+    >>> result = stability(model, ["not bad at all", "a bad thing"], "leave-one-out", seeds=3)
+    >>> result.summary["spearman"].mean, result.summary["mse"].mean
     (1.0, 0.0)
     """
     options: dict[str, Any] = {"ids": ids, "batch_size": batch_size, "progress": progress}
     run = Run.from_arguments(model, inputs, "stability", cluster=cluster, **options)
-    require("seed" not in words, "seed", "left out: `seeds` says how many there are", words.get("seed"))
+    require("seed" not in words, "seed", "omitted: set the number of seeds by `seeds`", words.get("seed"))
     request = Request.from_keywords(method, words)
-    found = explain_all(run, [replace(request, seed=seed) for seed in range(seeds)])
-    failures = {failure.index: failure for failure in reversed(found.failures)}
-    of_inputs: dict[int, list[Explanation]] = {}
-    for e in found:
-        of_inputs.setdefault(e.index, []).append(e)
-    for index, own in of_inputs.items():
-        if index not in failures and len({e.target for e in own}) > 1:
-            failures[index] = _different_targets(own)
-    explained = [own for index, own in of_inputs.items() if index not in failures]
-    in_order = tuple(failures[index] for index in sorted(failures))
-    if not explained:
-        raise_first(in_order, "explained with every seed")
-    first = explained[0][0]
+    explanations = explain_all(run, [replace(request, seed=seed) for seed in range(seeds)])
+    failures = {failure.index: failure for failure in reversed(explanations.failures)}
+    by_input: dict[int, list[Explanation]] = {}
+    for e in explanations:
+        by_input.setdefault(e.index, []).append(e)
+    for index, group in by_input.items():
+        if index not in failures and len({e.target for e in group}) > 1:
+            failures[index] = _different_targets(group)
+    complete = [group for index, group in by_input.items() if index not in failures]
+    sorted_failures = tuple(failures[index] for index in sorted(failures))
+    if not complete:
+        raise_first(sorted_failures, "explained with every seed")
+    first = complete[0][0]
     return Stability(
-        rows=tuple(agreement(own) for own in explained),
+        rows=tuple(agreement(group) for group in complete),
         seeds=tuple(range(seeds)),
-        noticed=first.warnings,
-        failures=in_order,
+        run_warnings=first.warnings,
+        failures=sorted_failures,
         **base.method_fields(first, request.budget),
     )
 
 
 def _different_targets(explanations: Sequence[Explanation]) -> Failure:
-    """The failure of an input whose prediction changed from one seed to the next."""
+    """Return the failure of an input whose prediction changed between seeds."""
     first = explanations[0]
     names = ", ".join(sorted({e.target_name for e in explanations}))
     error = InputError(
         f"The model is random: it predicted {names} for the same input, and scores of different targets "
-        "cannot be compared. Name the target."
+        "cannot be compared. Set `target`."
     )
     return Failure(first.index, str(error), error=error, id=first.id)
-
-
-def _cells(inputs: int, measures: Mapping[str, Interval]) -> tuple[tuple[str, str], ...]:
-    """Spearman's correlation, the main measure of the paper, has its bounds; the others are means."""
-    cells = {name: base.cell(measures[name], form) for name, (_, form) in _MEASURES.items()}
-    means = [(text, "") for name, (text, _) in cells.items() if name != "spearman"]
-    return (f"{inputs:,}", ""), cells["spearman"], *means
-
-
-def _summary(rows: Sequence[SeedAgreement]) -> dict[str, Interval]:
-    return {name: base.interval([getattr(row, name) for row in rows]) for name in _MEASURES}
-
-
-def _lower_bound(features: int) -> int:
-    """The fewest features of an input's group.
-
-    >>> [_lower_bound(n) for n in (1, 9, 10, 19, 20, 39, 40)]
-    [1, 1, 10, 10, 20, 20, 40]
-    """
-    return 1 if features < _SHORTEST else _SHORTEST << ((features // _SHORTEST).bit_length() - 1)
-
-
-def _upper_bound(low: int) -> int:
-    return _SHORTEST - 1 if low < _SHORTEST else 2 * low - 1

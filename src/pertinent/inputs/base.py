@@ -17,7 +17,7 @@ from pertinent.errors import SettingError
 if TYPE_CHECKING:
     from typing import Self
 
-    from pertinent.inputs.table import Background
+    from pertinent.inputs.background import Background
 
 Features: TypeAlias = str | Sequence[Any] | Array
 """A granularity; or features that the user cut, such as character spans of a text or segments of an image."""
@@ -91,6 +91,10 @@ class Input(ABC):
         A digest of the content: random draws depend on it, not on the position in a list.
     truncation
         How much of the input the model reads, if not all of it.
+    kind
+        The name of its modality.
+    has_words, has_columns, is_picture
+        Whether its features are parts of a text, columns of a table with a value each, or areas of a picture.
     """
 
     raw: Any = field(compare=False)
@@ -100,6 +104,9 @@ class Input(ABC):
     fingerprint: bytes = field(repr=False, compare=False)
     truncation: Truncation | None = field(default=None, kw_only=True)
     kind: ClassVar[str] = ""
+    has_words: ClassVar[bool] = False
+    has_columns: ClassVar[bool] = False
+    is_picture: ClassVar[bool] = False
 
     @property
     def n_features(self) -> int:
@@ -138,6 +145,12 @@ class Input(ABC):
     def own_features(self) -> str | Array:
         """The `features` that give the same features when the input is prepared again."""
         return self.granularity
+
+    @property
+    def search_text(self) -> str:
+        """The text that searches look through: by default the features and their values."""
+        values = self.shown() or ()
+        return " ".join((*self.features, *values))
 
     def shown(self) -> tuple[str, ...] | None:
         """The value of each feature as text, where a feature has a value beside its name."""

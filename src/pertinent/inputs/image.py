@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -16,6 +16,7 @@ from pertinent.config.fingerprints import digest
 from pertinent.config.serialization import Shape, decode, expect
 from pertinent.errors import FileError, InputError, MissingExtra, require, unknown
 from pertinent.files import file_exists
+from pertinent.inputs.background import Background
 from pertinent.inputs.base import ArrayInput, Features
 from pertinent.inputs.modality import Modality, modalities
 
@@ -45,6 +46,7 @@ class ImageInput(ArrayInput):
     channels_last: bool = False
     segment_ids: Annotated[Ints, Shape("features")] | None = None
     kind: ClassVar[str] = "image"
+    is_picture = True
     values_field = "pixels"
     dtype = np.float32
 
@@ -166,6 +168,17 @@ def unit_pixels(raw: Any) -> tuple[Array, tuple[str, ...]]:
     if dtype.startswith(("int", "uint")):
         return pixels, (f"whole numbers ({dtype}) were not scaled: the model gets {_range_of(pixels)}",)
     return pixels, ()
+
+
+def _with_channels(pixels: Array, channels: int | None) -> Array:
+    n = len(pixels)
+    if channels is None or n == channels:
+        return pixels
+    if n == 1:
+        return np.repeat(pixels, channels, axis=0)
+    if channels == 1 and n == 3:
+        return np.asarray(pixels.mean(axis=0, keepdims=True))
+    raise InputError(f"The image has {n} channels, but the module reads {channels}: convert it.")
 
 
 def _range_of(pixels: Array) -> str:
@@ -304,6 +317,10 @@ class ImageModality(Modality):
     """Images: arrays, files and PIL images."""
 
     summary = "an image: an array, the path of a file, or a PIL image"
+    plural = "images"
+    nouns = ("image", "part")
+    flag = "image"
+    in_files = False
     input_type = ImageInput
     features = "patches"
     dimensions = (2, 3)
@@ -320,6 +337,17 @@ class ImageModality(Modality):
     def prepare(self, raw: Any, features: Features | None = None) -> ImageInput:
         """Cut an image into patches, or as `image_input` is told to."""
         return image_input(raw, self.features if features is None else features)
+
+    def prepare_for_module(self, raw: Any, features: Features | None, channels: int | None) -> ImageInput:
+        """Cut an image with the number of channels that the module reads, bytes scaled to [0, 1]."""
+        pixels, notes = unit_pixels(raw)
+        input = self.prepare(_with_channels(pixels, channels), features)
+        return replace(input, channels_last=False, notes=(*notes, *input.notes))
+
+    def make_background(self, rows: Any, prepare: Callable[[Any], Any]) -> Background:
+        """Return a background of images of one size."""
+        images = self.split(rows)
+        return Background.from_images([prepare(image) for image in ([rows] if images is None else images)])
 
 
 # -- image files -------------------------------------------------------------------------------------

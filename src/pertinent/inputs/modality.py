@@ -7,7 +7,7 @@ by ``@modalities.register("time-series")`` or through an entry point in the grou
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -16,10 +16,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pertinent.config.registry import Registry
 from pertinent.config.serialization import PlainData, decode_fields
 from pertinent.errors import InputError
+from pertinent.inputs.background import Background
 from pertinent.inputs.base import Features, Input
 
 if TYPE_CHECKING:
-    from pertinent.inputs.table import Background
+    from typing import Self
+
+    from pertinent.inputs.table import Columns
+
+
+@dataclass(frozen=True)
+class TextColumns:
+    """The columns of a file with a text, the second text of a pair and a query, if a user names them."""
+
+    text: str | None = None
+    pair: str | None = None
+    query: str | None = None
 
 
 @dataclass(frozen=True)
@@ -50,11 +62,27 @@ class Modality(ABC):
         they cannot explain this kind of input.
     drawing
         How such an input is drawn in the terminal, in HTML and in plots, a subclass of
-        `report.drawings.Drawing`; ``None`` to list its features.
+        `rendering.drawings.Drawing`; ``None`` to list its features.
+    nouns
+        What people call an input, and one of its features.
+    coarser
+        The setting that makes fewer features, for warnings.
+    is_trainable
+        Whether `train` fine-tunes classifiers of such inputs.
+    flag
+        The flag of the command line that takes such inputs: ``"inputs"``, ``"image"`` or ``"row"``.
+    in_files, in_lines
+        Whether a record of a table file can be such an input, and whether a line of a .txt file can.
     """
 
     name: ClassVar[str]
     summary: ClassVar[str]
+    nouns: ClassVar[tuple[str, str]] = ("input", "feature")
+    coarser: ClassVar[str] = "coarser features"
+    is_trainable: ClassVar[bool] = False
+    flag: ClassVar[str] = "row"
+    in_files: ClassVar[bool] = True
+    in_lines: ClassVar[bool] = False
     input_type: ClassVar[type[Input]]
     features: ClassVar[str]
     aligned: ClassVar[bool] = True
@@ -65,6 +93,11 @@ class Modality(ABC):
     drawn_baseline: ClassVar[str] = "uniform-noise"
     scorer: ClassVar[Any] = None
     drawing: ClassVar[Any] = None
+
+    @property
+    def plural(self) -> str:
+        """What several inputs are called, as ``table rows``."""
+        return f"{self.name} inputs"
 
     def recognises(self, raw: Any) -> bool:
         """Whether one input that a user gave, without saying what it is, is of this kind."""
@@ -81,6 +114,22 @@ class Modality(ABC):
     @abstractmethod
     def prepare(self, raw: Any, features: Features | None = None) -> Input:
         """Divide one input that a user gave into features, for a model that reads strings or arrays."""
+
+    def with_columns(self, columns: Columns | None) -> Self:
+        """Return the modality for a model that reads the columns, if it reads rows of a table."""
+        return self
+
+    def prepare_for_module(self, raw: Any, features: Features | None, channels: int | None) -> Input:
+        """Divide one input into features, for a torch module whose first convolution reads `channels`."""
+        return self.prepare(raw, features)
+
+    def make_background(self, rows: Any, prepare: Callable[[Any], Any]) -> Background:
+        """Return the background of a model, which prepares an input by `prepare`."""
+        return Background(rows)
+
+    def text_columns(self, names: Sequence[str], chosen: TextColumns) -> dict[str, str] | None:
+        """Return a column of a file for each key of an input; ``None`` if all columns are values of a row."""
+        return None
 
     def removal_for(self, background: Background | None) -> str:
         """The removal used by default, given the rows that the model was wrapped with."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from string import Formatter
 from typing import Any, TypeAlias
 
-from pertinent.errors import InputError, shown
+from pertinent.errors import InputError, SettingError, safe_repr, unknown
 from pertinent.inputs.base import Features
-from pertinent.inputs.modality import Modality, modalities, split_collection
+from pertinent.inputs.modality import Modality, TextColumns, modalities, split_collection
 from pertinent.inputs.rendered_prompt import PromptInput, RenderedPrompt, Unit
 
 Message: TypeAlias = Mapping[str, str]
@@ -97,14 +97,13 @@ class Prompt:
             _expect_message(message)
         for place in ("{sources}", "{text}") if self.sources else ():
             if self.template.count(place) != 1:
-                raise InputError(f"`template` must hold {place} once, but is {shown(self.template)}.")
+                raise InputError(f"`template` must hold {place} once, but is {safe_repr(self.template)}.")
 
     def _check_slots(self) -> None:
         for name in ("slots", "alternatives"):
             if not isinstance(getattr(self, name), Mapping):
-                raise InputError(
-                    f"`{name}` must map the names of slots to texts, but got {shown(getattr(self, name))}."
-                )
+                got = safe_repr(getattr(self, name))
+                raise InputError(f"`{name}` must map the names of slots to texts, but got {got}.")
         if not self.slots and not self.alternatives:
             return
         named = [name for _, name in self._template() if name is not None]
@@ -123,7 +122,7 @@ class Prompt:
             others = self.alternatives.get(name, [])
             if isinstance(others, str) or (self.alternatives and not others):
                 raise InputError(
-                    f"`alternatives` of {name!r} must be a list of texts, but got {shown(others)}."
+                    f"`alternatives` of {name!r} must be a list of texts, but got {safe_repr(others)}."
                 )
             for other in others:
                 _expect_text(other, f"alternatives[{name!r}]", blank=False)
@@ -144,7 +143,7 @@ class Prompt:
                 continue
             if form or conversion:
                 raise InputError(
-                    f"A slot is a name in braces, as {{city}}, but the text has {shown(name)} with a format."
+                    f"A slot is a name in braces, as {{city}}, but {safe_repr(name)} has a format."
                 )
             found.append((before, name))
             before = ""
@@ -152,11 +151,13 @@ class Prompt:
 
     @classmethod
     def from_input(cls, raw: Any) -> Prompt:
-        """The prompt of whatever the user gave: a prompt or a text."""
+        """Return the prompt that is given as a prompt, a text, or a mapping of a prompt's fields."""
         if isinstance(raw, Prompt):
             return raw
         if isinstance(raw, str):
             return cls(raw)
+        if isinstance(raw, Mapping) and set(raw) <= {f.name for f in fields(cls)}:
+            return cls(**raw)
         raise InputError(
             f"A language model reads a text or a pertinent.Prompt(…, answer=…), but got {type(raw).__name__}."
         )
@@ -226,6 +227,11 @@ class PromptModality(Modality):
     """Prompts of language models."""
 
     summary = "a prompt of a language model, and its answer"
+    plural = "prompts"
+    nouns = ("prompt", "part")
+    coarser = "features='coarse-to-fine' or 'sentences'"
+    flag = "inputs"
+    in_lines = True
     input_type = PromptInput
     features = "words"
     aligned = False
@@ -242,6 +248,15 @@ class PromptModality(Modality):
     def split(self, raw: Any) -> Iterable[Any] | None:
         """The prompts in a collection."""
         return None if isinstance(raw, Prompt | RenderedPrompt | str) else split_collection(raw, ())
+
+    def text_columns(self, names: Sequence[str], chosen: TextColumns) -> dict[str, str]:
+        """Return the column of the prompt, and those of answers that the file has."""
+        if chosen.pair or chosen.query:
+            raise SettingError("A prompt is one text: leave out --pair-column and --query-column.")
+        text = chosen.text or (names[0] if len(names) == 1 else "text")
+        if text not in names:
+            raise SettingError(f"{unknown('column', text, names)} Say which with --column.")
+        return {"text": text} | {name: name for name in ("answer", "rather_than", "span") if name in names}
 
     def prepare(self, raw: Any, features: Features | None = None) -> PromptInput:
         """Raise an error: only a language model reads prompts."""
@@ -268,7 +283,7 @@ def _listed_values(values: Any, name: str, entries: str) -> tuple[Any, ...]:
         values, str | bytes | Mapping | set | frozenset
     )
     if not is_several or getattr(values, "ndim", 1) != 1:
-        raise InputError(f"`{name}` must be a list of {entries}, but got {shown(values)}.")
+        raise InputError(f"`{name}` must be a list of {entries}, but got {safe_repr(values)}.")
     return tuple(values)
 
 
@@ -277,4 +292,6 @@ def _expect_message(message: Any) -> None:
         isinstance(message.get(key), str) for key in ("role", "content")
     )
     if not fine:
-        raise InputError(f"A message must be {{'role': …, 'content': …}} of texts, but got {shown(message)}.")
+        raise InputError(
+            f"A message must be {{'role': …, 'content': …}} of texts, but got {safe_repr(message)}."
+        )

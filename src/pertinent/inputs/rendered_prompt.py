@@ -10,7 +10,7 @@ import numpy as np
 
 from pertinent.array_types import Ints
 from pertinent.config.fingerprints import digest
-from pertinent.errors import InputError, shown
+from pertinent.errors import InputError, safe_repr
 from pertinent.inputs.base import Features
 from pertinent.inputs.text import (
     GRANULARITIES,
@@ -107,9 +107,8 @@ class RenderedPrompt:
             return 0, 0
         start = self.answer.find(self.span)
         if start < 0:
-            raise InputError(
-                f"`span` must be a part of the answer {shown(self.answer)}, but is {shown(self.span)}."
-            )
+            answer, span = safe_repr(self.answer), safe_repr(self.span)
+            raise InputError(f"`span` must be a part of the answer {answer}, but is {span}.")
         ends = np.cumsum([len(piece) for piece in self.answer_tokens])
         first = int(np.searchsorted(ends, start, side="right"))
         return first, int(np.searchsorted(ends, start + len(self.span), side="left")) + 1

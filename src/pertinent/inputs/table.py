@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import numbers
-from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,9 +13,10 @@ from pertinent.array_types import Array, Floats, Ints
 from pertinent.config.fingerprints import digest
 from pertinent.config.serialization import expect
 from pertinent.errors import InputError, SettingError, unknown
+from pertinent.inputs.background import Background, is_number
 from pertinent.inputs.base import ArrayInput, Features, objects
 from pertinent.inputs.modality import Modality, modalities
-from pertinent.inputs.rows import NUMBERS, as_row, frame_values, is_frame, is_row, missing, row_values
+from pertinent.inputs.rows import as_row, is_row, missing, row_values
 from pertinent.number_format import number_text
 
 
@@ -60,98 +58,6 @@ class Columns:
         return features
 
 
-class Background:
-    """Rows of data from which removed columns are filled, a missing value being NaN; or images of one size.
-
-    >>> Background([[1.0, 2.0], [3.0, 6.0]]).centre("mean")
-    array([2., 4.])
-    """
-
-    def __init__(self, rows: Any) -> None:
-        self.values = frame_values(rows) if is_frame(rows) else _stacked(rows)
-        if self.values.ndim != 2 or not self.values.size:
-            raise InputError(f"The background must be rows × columns, but has shape {self.values.shape}.")
-        self._centres: dict[str, Array] = {}
-
-    @classmethod
-    def from_images(cls, images: Sequence[ArrayInput]) -> Background:
-        """The background of images that a model has prepared."""
-        sizes = {image.array.shape for image in images}
-        if len(sizes) != 1:
-            shown = " and ".join(map(str, sorted(sizes)[:2])) or "none"
-            raise InputError(f"The background must be images of one size, but there are {shown}.")
-        values = np.stack([image.array for image in images])
-        found = cls(values.reshape(len(values), -1))
-        found.values = values
-        return found
-
-    @cached_property
-    def fingerprint(self) -> bytes:
-        """A digest of all values."""
-        return digest(self.values)
-
-    def check_width(self, n_columns: int, of: str) -> None:
-        """Raise an `InputError` unless it has as many columns as the table or the row."""
-        if self.values.shape[1] != n_columns:
-            raise InputError(
-                f"The background has {self.values.shape[1]} columns, but the {of} has {n_columns}."
-            )
-
-    def centre(self, statistic: Literal["mean", "median"]) -> Array:
-        """The mean or median of each column, the most frequent value if it is categorical; NaN if empty."""
-        if statistic not in self._centres:
-            centres = [_centre(column[~missing(column)], statistic) for column in self.values.T]
-            averaged = statistic == "mean" and self.values.dtype.kind in "biu"
-            self._centres[statistic] = np.array(centres, np.float64 if averaged else self.values.dtype)
-        return self._centres[statistic]
-
-    def range(self) -> tuple[Array, Array]:
-        """The smallest and largest value of each column of numbers; NaN where it has none."""
-        values = self.values.astype(np.float64)
-        return np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
-
-    def deviation(self) -> Floats:
-        """The standard deviation of each column of numbers; 1 where all values are the same."""
-        values = self.values.astype(np.float64)
-        empty = np.isnan(values).all(axis=0)
-        spread = np.nanstd(np.where(empty, 0.0, values), axis=0)
-        return np.where(spread > 0, spread, 1.0)
-
-
-def _stacked(rows: Any) -> Array:
-    """Rows that are not a data frame, as one array."""
-    if hasattr(rows, "detach"):
-        rows = rows.detach().cpu().numpy()
-    if isinstance(rows, np.ndarray) and rows.dtype.kind in NUMBERS:
-        return row_values(rows, ())
-    if not isinstance(rows, Iterable) or isinstance(rows, str | bytes | Mapping):
-        raise InputError(f"The background must be rows × columns, but got {type(rows).__name__}.")
-    names = None
-    found: list[Array] = []
-    for row in rows:
-        try:
-            values, own = as_row(row, names)
-        except InputError as error:
-            raise InputError(
-                f"The background must be rows × columns, but its row {len(found)} is none: {error}"
-            ) from error
-        names = names or own
-        found.append(values)
-    return np.stack(found) if found else np.empty((0, 0))
-
-
-def _centre(values: Array, statistic: str) -> Any:
-    """The mean or median of the values of a column that are there, or the most frequent."""
-    if not len(values):
-        return np.nan
-    if not all(map(_is_number, values.tolist())):
-        counts = Counter(values.tolist())
-        return min(counts, key=lambda value: (-counts[value], str(value)))
-    if statistic == "mean":
-        return values.astype(np.float64).mean()
-    return np.sort(values)[(len(values) - 1) // 2]
-
-
 @dataclass(frozen=True, eq=False)
 class TableInput(ArrayInput):
     """One row: its values, and the columns that each feature covers."""
@@ -160,6 +66,7 @@ class TableInput(ArrayInput):
     columns: tuple[tuple[int, ...], ...]
     names: tuple[str, ...]
     kind: ClassVar[str] = "table"
+    has_columns = True
 
     @cached_property
     def owners(self) -> Ints:
@@ -176,7 +83,7 @@ class TableInput(ArrayInput):
 
     def without_numbers(self) -> list[str]:
         """The names of the columns that hold something else than a number."""
-        return [n for n, v in zip(self.names, self.values.tolist(), strict=True) if not _is_number(v)]
+        return [n for n, v in zip(self.names, self.values.tolist(), strict=True) if not is_number(v)]
 
     def missing_features(self) -> list[str]:
         """The names of the features that have no value (NaN)."""
@@ -255,15 +162,11 @@ class TableInput(ArrayInput):
         return replace(self, raw=raw, values=row_values(self.values, names))
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real | Decimal)
-
-
 def _show(value: Any) -> str:
     if isinstance(value, float | np.floating) and np.isnan(value):
         return "missing"
-    is_number = isinstance(value, float | int | np.number) and not isinstance(value, bool)
-    return number_text(value) if is_number else str(value)
+    shows_number = isinstance(value, float | int | np.number) and not isinstance(value, bool)
+    return number_text(value) if shows_number else str(value)
 
 
 def table_input(raw: Any, columns: Columns | None = None) -> TableInput:
@@ -286,6 +189,8 @@ class TableModality(Modality):
     """Rows of a table; `columns` are those that the model reads, if they are known."""
 
     summary = "a table row: an array, a list, a mapping from columns to values, or a pandas row"
+    plural = "table rows"
+    nouns = ("row", "column")
     input_type = TableInput
     features = "columns"
     dimensions = (1,)
@@ -302,6 +207,10 @@ class TableModality(Modality):
     def is_one(self, raw: Any) -> bool:
         """A list or tuple without rows in it is a row itself."""
         return isinstance(raw, list | tuple) and len(raw) > 0 and not any(map(is_row, raw))
+
+    def with_columns(self, columns: Columns | None) -> TableModality:
+        """Return the modality of rows with these columns."""
+        return replace(self, columns=columns)
 
     def prepare(self, raw: Any, features: Features | None = None) -> TableInput:
         """Cut a row into its columns."""

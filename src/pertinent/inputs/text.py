@@ -18,9 +18,9 @@ from pertinent._optional import optional
 from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.config.fingerprints import digest
 from pertinent.config.serialization import Shape, expect
-from pertinent.errors import InputError, require, unknown
+from pertinent.errors import InputError, SettingError, require, unknown
 from pertinent.inputs.base import Features, Input, Truncation, objects
-from pertinent.inputs.modality import Modality, modalities
+from pertinent.inputs.modality import Modality, TextColumns, modalities
 
 COARSE_TO_FINE = "coarse-to-fine"
 """Words, of which larger parts are explained first."""
@@ -202,6 +202,7 @@ class TextInput(Input):
     spans: Annotated[Ints, Shape("features", 3)]
     tokens: Tokens | None = field(default=None, compare=False)
     kind: ClassVar[str] = "text"
+    has_words = True
 
     @cached_property
     def token_counts(self) -> Floats:
@@ -253,6 +254,11 @@ class TextInput(Input):
     def feature_values(self) -> Array:
         """The words themselves."""
         return objects(self.features)
+
+    @property
+    def search_text(self) -> str:
+        """The whole text."""
+        return " ".join(self.text.segments)
 
     def for_shap(self, scores: Floats) -> tuple[Array, Array, tuple[str, ...] | None]:
         """Each feature with the characters up to the next, which shap's plot puts side by side."""
@@ -424,6 +430,12 @@ class TextModality(Modality):
     """Texts, pairs of texts, and queries with documents."""
 
     summary = "a text, a pair of texts, or a query and its document"
+    plural = "texts"
+    nouns = ("text", "word")
+    coarser = "features='coarse-to-fine' or 'sentences'"
+    is_trainable = True
+    flag = "inputs"
+    in_lines = True
     input_type = TextInput
     features = "words"
     aligned = False
@@ -464,6 +476,22 @@ class TextModality(Modality):
                 "The features 'tokens' need a transformer; this model reads strings: use 'words'."
             )
         return text_input(text, features, cut(text, features), notes=notes)
+
+    def text_columns(self, names: Sequence[str], chosen: TextColumns) -> dict[str, str]:
+        """Return the columns chosen; by default the first form of text that the file has all columns of."""
+        text = chosen.text
+        if chosen == TextColumns():
+            for form in FORMS:
+                if set(form) <= set(names):
+                    return {name: name for name in form}
+            text = names[0] if len(names) == 1 else "text"
+        columns = {"text": text or "text"} | ({"text_pair": chosen.pair} if chosen.pair else {})
+        if chosen.query is not None:
+            columns = {"query": chosen.query, "document": text or "text"}
+        for name in columns.values():
+            if name not in names:
+                raise SettingError(f"{unknown('column', name, names)} Say which with --column.")
+        return columns
 
     def baseline_for(self, input: TextInput, background: Any, *, drawn: bool) -> str:
         """The mask token, or a zero vector where the tokenizer has none."""

@@ -28,6 +28,7 @@ from pertinent.explainers import base
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits
 from pertinent.files import file_exists, read_json
 from pertinent.finetuning.run_folder import RECORD, is_begun
+from pertinent.inputs.modality import modality_named
 from pertinent.outputs import SCALES, Scale
 
 if TYPE_CHECKING:
@@ -256,7 +257,7 @@ learned: Registry[LearnedExplainer] = base.learned_methods
 
 
 def _plural(kind: str) -> str:
-    return "table rows" if kind == "table" else f"{kind}s"
+    return modality_named(kind).plural
 
 
 def normalized(scores: Floats, total: Floats) -> Floats:

@@ -80,7 +80,7 @@ class FittedNetwork(Network):
     def submit(self, model: Model, inputs: Sequence[Input]) -> Answer:
         """Score the features of many inputs at once."""
         device = device_of(model)
-        if devices.placed(self.scorer)[0] != device:
+        if devices.device_and_dtype(self.scorer)[0] != device:
             self.scorer.to(device)
         batch = self.scorer.read(model, inputs)
         width = max(input.n_features for input in inputs)

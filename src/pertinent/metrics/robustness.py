@@ -73,7 +73,7 @@ class Robustness(Metric):
     def _sizes(self, explanation: Explanation) -> tuple[Ints, Floats]:
         """The number of relevant features at each point of the curve, and the points' coordinates."""
         d = len(explanation.features)
-        if self.shares is None and explanation.input.kind == "text":
+        if self.shares is None and explanation.input.has_words:
             counts = np.arange(1, min(WORDS, d) + 1)
             return counts, counts.astype(np.float64)
         shares = SHARES if self.shares is None else self.shares

@@ -72,7 +72,7 @@ def overlap(a: Masks, b: Masks) -> float:
 def top_words(explanation: Explanation, mask: Masks) -> list[str]:
     """The words of a set in lower case, the most important first; an error unless features are words."""
     input = explanation.input
-    if input.kind != "text" or input.granularity == "sentences":
+    if not input.has_words or input.granularity == "sentences":
         raise SettingError(
             f"This metric is about words, but the features are {input.granularity}: "
             "explain a text with features='words'."

@@ -16,8 +16,8 @@ from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.asks import BatchPart, Question
 from pertinent.config.fingerprints import digest
 from pertinent.errors import ModelError
+from pertinent.inputs.background import Background
 from pertinent.inputs.base import Input
-from pertinent.inputs.table import Background
 from pertinent.outputs import Output, Scale
 from pertinent.removals.base import Removal, Rows
 
@@ -250,7 +250,7 @@ class Model(ABC):
             self.classes, self._guessed = (), False
 
 
-def immediately(evaluate: Callable[[], Any]) -> Answer:
+def answer_now(evaluate: Callable[[], Any]) -> Answer:
     """Evaluate at once, and measure the seconds it took."""
     start = time.perf_counter()
     outputs = evaluate()

@@ -15,12 +15,12 @@ from pertinent.config.settings import checked
 from pertinent.errors import InputError, ModelError, PertinentError, as_text, require
 from pertinent.inputs.base import Features, Input
 from pertinent.inputs.image import is_image_file
-from pertinent.inputs.modality import modalities, modality_named, modality_of, split_collection
+from pertinent.inputs.modality import Modality, modality_named, modality_of, split_collection
 from pertinent.inputs.rows import Frame, extra_columns, is_frame, missing, select_columns
-from pertinent.inputs.table import Background, Columns
+from pertinent.inputs.table import Columns
 from pertinent.inputs.text import Text, is_pair, texts_in
 from pertinent.models.attacks.decision_attack import decision_attacks
-from pertinent.models.base import Answer, Handlers, Model, immediately
+from pertinent.models.base import Answer, Handlers, Model, answer_now
 from pertinent.outputs import Output, output_named
 from pertinent.removals.base import Removal, Rows
 
@@ -65,29 +65,32 @@ class FunctionModel(Model):
                 self._leave_out(extra)
             self.frame = Frame.from_data_frame(background)
             columns = [str(label) for label in background.columns]
-        kind = "image" if kind is None and _holds_images(background) else kind
-        is_table = kind != "image" and background is not None
-        self.background = Background(background) if is_table else None
         self.columns = None if columns is None else Columns(tuple(columns), groups)
         if self.columns is not None:
             self.columns.features()  # raises an error if the groups are wrong
-            if self.background is not None:
+        if kind is None and background is not None:
+            kind = "image" if _holds_images(background) else "table"
+        self.kind = "table" if kind is None and self.columns is not None else kind
+        self.modality = None
+        if self.kind is not None:
+            self.modality = modality_named(self.kind).with_columns(self.columns)
+        self.background = None
+        if self.modality is not None and background is not None:
+            self.background = self.modality.make_background(background, self.prepare)
+            if self.columns is not None:
                 self.background.check_width(len(self.columns.names), "table")
-        has_columns = self.background is not None or self.columns is not None
-        self.kind = "table" if kind is None and has_columns else kind
-        settings = {"columns": self.columns} if self.kind == "table" else {}
-        self.modality = None if self.kind is None else modalities.make(self.kind, settings)
-        if kind == "image" and background is not None:
-            images = self.split(background)
-            several = [background] if images is None else images
-            self.background = Background.from_images([self.prepare(image) for image in several])  # type: ignore[misc]
 
     def prepare(self, raw: Any, features: Features | None = None) -> Input:
         """Cut a text into words, an image into patches, a row into columns."""
-        input = (self.modality or modality_of(raw)).prepare(raw, features)
-        if self.columns is not None and self.kind == "table":
+        modality = self.modality or modality_of(raw)
+        input = self.cut(modality, raw, features)
+        if self.columns is not None and input.has_columns:
             self._leave_out(extra_columns(raw, self.columns.names))
         return input
+
+    def cut(self, modality: Modality, raw: Any, features: Features | None) -> Input:
+        """Divide an input of a modality into features, as the function reads it."""
+        return modality.prepare(raw, features)
 
     def _leave_out(self, extra: Iterable[str]) -> None:
         """Log columns that the model does not know, such as a label or an id, each of them once."""
@@ -122,7 +125,7 @@ class FunctionModel(Model):
         is_table = isinstance(batch, np.ndarray) and batch.ndim == 2
         frame = self.frame if is_table else None
         try:
-            answer = immediately(lambda: self._evaluate(batch if frame is None else frame.from_array(batch)))
+            answer = answer_now(lambda: self._evaluate(batch if frame is None else frame.from_array(batch)))
         except Exception as error:
             where = self._missing(batch) if is_table else None
             if where is None or isinstance(error, PertinentError) or self.is_out_of_memory(error):

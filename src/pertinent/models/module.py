@@ -6,7 +6,7 @@ import logging
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,10 +14,9 @@ import torch
 
 from pertinent.array_types import Array, Floats
 from pertinent.asks import ActivationMaps, AttackRadii, MaskGradients, PathGradients, Question
-from pertinent.errors import InputError, ModelError
+from pertinent.errors import ModelError
 from pertinent.inputs.base import Features, Input
-from pertinent.inputs.image import image_input, unit_pixels
-from pertinent.inputs.modality import modality_of
+from pertinent.inputs.modality import Modality
 from pertinent.models.attacks.torch_attacks import array_attacks
 from pertinent.models.base import Answer, Handlers
 from pertinent.models.function import FunctionModel
@@ -53,7 +52,7 @@ class ModuleModel(FunctionModel):
 
     def __init__(self, module: torch.nn.Module, *, output: str | None = None, **options: Any) -> None:
         self.module = module
-        self.device, self.dtype = devices.placed(module)
+        self.device, self.dtype = devices.device_and_dtype(module)
         self._n_weights = n_weights(module)
         read = (part.in_channels for part in module.modules() if isinstance(part, torch.nn.Conv2d))
         self._n_channels = next(read, None)
@@ -65,23 +64,11 @@ class ModuleModel(FunctionModel):
 
     def prepare(self, raw: Any, features: Features | None = None) -> Input:
         """Cut an image into patches, a row into columns; a string is the path of an image."""
-        kind = modality_of(raw).name if self.kind is None else self.kind
-        if kind == "image" or isinstance(raw, str):
-            pixels, notes = unit_pixels(raw)
-            input = image_input(self._with_channels(pixels), "patches" if features is None else features)
-            return replace(input, channels_last=False, notes=(*notes, *input.notes))
-        return super().prepare(raw, features)
+        return super().prepare(Path(raw) if isinstance(raw, str) else raw, features)
 
-    def _with_channels(self, pixels: Array) -> Array:
-        """Return the image with the number of channels that the module's first convolution reads."""
-        n, wanted = len(pixels), self._n_channels
-        if wanted is None or n == wanted:
-            return pixels
-        if n == 1:
-            return np.repeat(pixels, wanted, axis=0)
-        if wanted == 1 and n == 3:
-            return np.asarray(pixels.mean(axis=0, keepdims=True))
-        raise InputError(f"The image has {n} channels, but the module reads {wanted}: convert it.")
+    def cut(self, modality: Modality, raw: Any, features: Features | None) -> Input:
+        """Divide an input into features, an image with the number of channels that the module reads."""
+        return modality.prepare_for_module(raw, features, self._n_channels)
 
     def submit(self, rows: Sequence[Rows]) -> Answer:
         """Run the module on the whole batch."""
@@ -91,7 +78,7 @@ class ModuleModel(FunctionModel):
 
     def refusal(self, kind: type[Question]) -> str:
         """A module has activation maps of images alone, and none without convolutions."""
-        if kind is ActivationMaps and self.kind not in (None, "image"):
+        if kind is ActivationMaps and self.modality is not None and not self.modality.input_type.is_picture:
             return NO_IMAGE.format(self.kind)
         if kind is ActivationMaps and self._n_channels is None:
             return ActivationMaps.refusal

@@ -17,7 +17,7 @@ from pertinent.inputs.base import Features, Input
 from pertinent.inputs.modality import modality_named
 from pertinent.inputs.prompt import Prompt
 from pertinent.inputs.rendered_prompt import PromptInput, RenderedPrompt, cut_prompt, prompt_input
-from pertinent.models.base import Answer, Model, immediately
+from pertinent.models.base import Answer, Model, answer_now
 from pertinent.models.completions import Completions
 from pertinent.outputs import PlainValues
 from pertinent.removals.base import Rows
@@ -160,7 +160,7 @@ class RegeneratingModel(Model):
     def submit(self, rows: Sequence[Rows]) -> Answer:
         """Answer each row anew, and value the answers of each input together."""
         parts: list[list[RenderedPrompt]] = list(rows)  # type: ignore[arg-type]
-        return immediately(lambda: self._values(parts))
+        return answer_now(lambda: self._values(parts))
 
     def _values(self, parts: list[list[RenderedPrompt]]) -> Array:
         answers = iter(self.writer.write([prompt for part in parts for prompt in part]))

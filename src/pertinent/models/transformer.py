@@ -29,7 +29,7 @@ from pertinent.models.tokens.compaction import Compaction, States, stretch
 from pertinent.models.tokens.hidden_states import HiddenStates
 from pertinent.models.tokens.prefixes import Prefixes
 from pertinent.models.tokens.token_perplexity import prompt_surprises
-from pertinent.models.tokens.tokenize_text import tokenised
+from pertinent.models.tokens.tokenize_text import tokenize_text
 from pertinent.models.tokens.windows import Windows
 from pertinent.models.torch import devices
 from pertinent.models.torch.inference import evaluating, n_weights, without_new_hooks
@@ -75,7 +75,6 @@ class TransformerModel(Model):
         AttackRadii: token_attacks,
         TokenPerplexity: prompt_surprises,
     }
-    kind = "text"
     device: torch.device
     dtype: torch.dtype
     unit: ClassVar[str] = "tokens"
@@ -101,7 +100,7 @@ class TransformerModel(Model):
             )
         self.model = self.module = self.wrapped = model
         self.tokenizer = tokenizer
-        self.device, self.dtype = devices.placed(model)
+        self.device, self.dtype = devices.device_and_dtype(model)
         self._n_weights = n_weights(model)
         if self.device.type == "cuda":
             self.first_batch = self.largest_batch = 65536
@@ -113,6 +112,7 @@ class TransformerModel(Model):
                 self.mixed_length_penalty = 0.0  # padding at the end needs no mask
                 self.launch_overhead = _launch_overhead(model, self._n_weights)
         self.head: Head = head
+        self.kind = head.kind
         self.hides_by_bias &= self.head.default_removal == "attention-mask"
         self.prefixes = Prefixes(self) if self.head.is_causal else None
         self.output, self.classes = self.head.output, self.head.classes
@@ -166,10 +166,10 @@ class TransformerModel(Model):
             return own
         text = self.head.text_of(raw, self)
         reading = self.tokenizer, self.max_length, self.windows
-        input = tokenised(text, "words" if features is None else features, *reading)
+        input = tokenize_text(text, "words" if features is None else features, *reading)
         if features is None and (cut := default_features(n_words := input.n_features)) != "words":
             notes = long_text_notes(cut, n_words)
-            input = replace(tokenised(text, cut, *reading), notes=notes)
+            input = replace(tokenize_text(text, cut, *reading), notes=notes)
         assert input.tokens is not None
         if input.tokens.lengths:
             input = replace(input, notes=(self._windows_note(input.tokens), *input.notes))

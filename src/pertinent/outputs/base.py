@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 import numpy as np
 
 from pertinent.array_types import Floats, Ints, Masks
-from pertinent.errors import InputError, require, shown, unknown
+from pertinent.errors import InputError, require, safe_repr, unknown
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -173,7 +173,7 @@ def column_index(name: Any, columns: Sequence[str], what: str = "class") -> int:
     elif getattr(name, "ndim", None) == 0:  # a number of numpy or torch
         name = name.item()
     if not isinstance(name, int | float) or not isfinite(name) or name % 1:
-        raise InputError(f"A {what} must be given by its name or number, but got {shown(name)}.")
+        raise InputError(f"A {what} must be given by its name or number, but got {safe_repr(name)}.")
     require(0 <= name < len(columns), what, f"a name or a number from 0 to {len(columns) - 1}", name)
     return int(name)
 

@@ -12,9 +12,10 @@ from pertinent.array_types import Array, Ints, Masks
 from pertinent.config.fingerprints import generator
 from pertinent.config.settings import Count, Positive, changed_settings
 from pertinent.errors import SettingError, require
+from pertinent.inputs.background import Background
 from pertinent.inputs.base import ArrayInput
 from pertinent.inputs.image import ImageInput
-from pertinent.inputs.table import Background, TableInput
+from pertinent.inputs.table import TableInput
 from pertinent.removals.base import NOT_KEPT, Removal, removals, row_generators
 
 if TYPE_CHECKING:

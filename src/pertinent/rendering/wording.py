@@ -14,7 +14,7 @@ from pertinent.errors import PertinentError
 from pertinent.explainers.base import n_kept
 from pertinent.number_format import number_text
 from pertinent.outputs import LogLikelihoods, column_index
-from pertinent.printable import shortened_name, visible
+from pertinent.printable import shorten_name, visible
 from pertinent.rendering.colours import shares
 from pertinent.results.explanation import Explanation, most_likely
 
@@ -212,7 +212,7 @@ def on_one_line(name: str) -> str:
 
 def clipped(name: str, most: int = 32) -> str:
     """A name on one line of at most `most` characters, its control characters visible."""
-    return shortened_name(visible(on_one_line(name)), most)
+    return shorten_name(visible(on_one_line(name)), most)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from pertinent._optional import optional
 from pertinent.config.serialization import PlainData, encode
 from pertinent.errors import FileError, InputError
 from pertinent.files import atomic_write, file_exists, read_parquet
-from pertinent.printable import encodable, shortened
+from pertinent.printable import replace_surrogates, shorten
 from pertinent.results.failures import Failure, failures_from_plain
 from pertinent.results.journal import read_journal
 
@@ -137,7 +137,7 @@ def read_stored(path: Path) -> StoredExplanations:
     if _FORMAT not in metadata:
         raise FileError(f"{str(path)!r} is a Parquet file, but holds no explanations.")
     if metadata[_FORMAT] != _VERSION:
-        version = shortened(metadata[_FORMAT].decode(errors="replace"), 20)
+        version = shorten(metadata[_FORMAT].decode(errors="replace"), 20)
         raise FileError(
             f"{str(path)!r} has format version {version!r}, but this version of pertinent reads only version "
             f"{_VERSION.decode()!r}: read it with the version that wrote it, or explain again."
@@ -230,7 +230,7 @@ def _schema(arrow: Any) -> Any:
 
 
 def _to_row(plain: Mapping[str, Any]) -> dict[str, Any]:
-    row = {name: encodable(value) for name, value in plain.items()}
+    row = {name: replace_surrogates(value) for name, value in plain.items()}
     return row | {name: json.dumps(plain[name]) for name in _NESTED}
 
 

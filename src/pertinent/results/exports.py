@@ -13,7 +13,7 @@ from pertinent.errors import require
 from pertinent.inputs.base import objects
 from pertinent.inputs.modality import modality_named
 from pertinent.outputs import Probabilities
-from pertinent.printable import encodable
+from pertinent.printable import replace_surrogates
 from pertinent.results.importance import for_one_class
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def dataframe(explanations: Sequence[Explanation]) -> Any:
             }
             row |= {f"chosen at {s:g}": bool(m[i]) for s, m in e.chosen.items()}
             rows.append(row)
-    return optional("pandas").DataFrame([{k: encodable(v) for k, v in row.items()} for row in rows])
+    return optional("pandas").DataFrame([{k: replace_surrogates(v) for k, v in row.items()} for row in rows])
 
 
 def shap_explanation(e: Explanation) -> Any:

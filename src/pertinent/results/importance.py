@@ -15,7 +15,7 @@ from pertinent.config.serialization import NOT_FINITE, Index, decode_fields, enc
 from pertinent.config.settings import checked
 from pertinent.errors import SettingError, require, unknown
 from pertinent.inputs.modality import modality_named
-from pertinent.printable import encodable
+from pertinent.printable import replace_surrogates
 from pertinent.results.base import Result
 from pertinent.stats import bootstrap
 
@@ -125,7 +125,7 @@ class Importance(Result):
 
     def to_dataframe(self) -> Any:
         """A pandas frame with one row per feature and group."""
-        rows = [{name: encodable(value) for name, value in vars(row).items()} for row in self.rows]
+        rows = [{name: replace_surrogates(value) for name, value in vars(row).items()} for row in self.rows]
         return optional("pandas").DataFrame(rows)
 
     @checked

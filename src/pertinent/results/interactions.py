@@ -11,7 +11,7 @@ import numpy as np
 from pertinent._optional import optional
 from pertinent.array_types import Floats, Ints
 from pertinent.errors import SettingError
-from pertinent.printable import encodable, visible
+from pertinent.printable import replace_surrogates, visible
 
 if TYPE_CHECKING:
     from pertinent.results.explanation import Explanation
@@ -85,8 +85,8 @@ def dataframe(e: Explanation) -> Any:
     """A pandas frame with one row per pair of features, the strongest first."""
     found = [pair(e, i, j) for i, j in strongest_pairs(e).tolist()]
     columns = {
-        "feature": [encodable(each.features[0]) for each in found],
-        "other_feature": [encodable(each.features[1]) for each in found],
+        "feature": [replace_surrogates(each.features[0]) for each in found],
+        "other_feature": [replace_surrogates(each.features[1]) for each in found],
         "interaction": [each.value for each in found],
         "standard_error": [each.standard_error for each in found],
     }

@@ -14,7 +14,7 @@ from zlib import crc32
 
 from pertinent.errors import FileError
 from pertinent.files import atomic_write, check_writable, file_exists, sync
-from pertinent.printable import shortened
+from pertinent.printable import shorten
 
 if TYPE_CHECKING:
     from typing import Self
@@ -226,4 +226,4 @@ def _pair(before: Any, now: Any) -> str:
         differs = (i for i, (a, b) in enumerate(zip(*texts, strict=False)) if a != b)
         same = max(0, next(differs, min(map(len, texts))) - _LONGEST // 4)
         texts = [f"…{text[same:]}" if same else text for text in texts]
-    return ", now ".join(shortened(text, _LONGEST) for text in texts)
+    return ", now ".join(shorten(text, _LONGEST) for text in texts)

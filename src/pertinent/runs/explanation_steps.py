@@ -159,8 +159,7 @@ def _too_few(explainer: Explainer, budget: int, input: Input) -> tuple[str, ...]
     d, per_feature = input.n_features, explainer.traits.evaluations_per_feature
     if budget >= per_feature * d or input.levels:
         return ()
-    is_text = input.kind in ("text", "prompt")
-    coarser = "features='coarse-to-fine' or 'sentences'" if is_text else "coarser features"
+    coarser = modality_named(input.kind).coarser
     said = f"{budget:,} evaluations hardly tell {d:,} features apart: use {coarser}, or a budget of at least "
     return (f"{said}{per_feature * d:,}, better {4 * per_feature * d:,}.",)
 

@@ -104,12 +104,12 @@ def _import(module_name: str) -> Any:
 
 def kind_named(name: str) -> str | None:
     """Return the kind of input of a model before it is loaded; None for one in a module of the user."""
-    from pertinent.models.embedded.load import NAMES, find_head
+    from pertinent.models.embedded.load import KINDS, find_head
 
     if is_own(name):
         return None
-    if name in NAMES:
-        return {"digits": "image", "table": "table", "diabetes": "table"}.get(name, "text")
+    if name in KINDS:
+        return KINDS[name]
     return find_head(name).kind
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from pertinent.config.serialization import Index, encode
 from pertinent.errors import FileError, InputError
 from pertinent.files import make_folder, sync
-from pertinent.printable import shortened
+from pertinent.printable import shorten
 from pertinent.study.checksums import add_checksum, verify_checksum
 from pertinent.study.design import ANSWERS, Study, StudyQuestion
 
@@ -170,7 +170,7 @@ def clean_name(name: str) -> str:
     if not _NAME.fullmatch(cleaned):
         raise InputError(
             "A nickname must be 1 to 40 letters, digits, spaces and . ' - _, and begin with a letter or a "
-            f"digit, but got {shortened(repr(name), 60)}."
+            f"digit, but got {shorten(repr(name), 60)}."
         )
     return cleaned
 

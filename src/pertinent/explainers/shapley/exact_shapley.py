@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pertinent.asks import TreeValues, Values
 from pertinent.errors import BudgetError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits, explainers
-from pertinent.masks import all_coalitions, shapley_of
+from pertinent.masks import all_coalitions, shapley_values_of
 
 MOST_FEATURES = 16
 
@@ -37,7 +37,7 @@ class ExactShapley(Explainer):
     def explain(self, task: Task) -> Steps:
         """Ask for all coalitions and sum."""
         values = yield Values(all_coalitions(task.n_features))
-        return Finding(scores=shapley_of(values).T, base_values=values[0])
+        return Finding(scores=shapley_values_of(values).T, base_values=values[0])
 
 
 @explainers.register("tree-shap")

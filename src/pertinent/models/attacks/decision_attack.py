@@ -12,7 +12,7 @@ from pertinent.array_types import Floats, Ints, Masks
 from pertinent.asks import BatchPart
 from pertinent.config.fingerprints import generator
 from pertinent.errors import InputError, SettingError
-from pertinent.models.base import Answer, immediately
+from pertinent.models.base import Answer, answer_now
 
 if TYPE_CHECKING:
     from pertinent.models.function import FunctionModel
@@ -63,7 +63,7 @@ def decision_attacks(model: FunctionModel, parts: Sequence[BatchPart]) -> Answer
             kept = space.changes(found.changes, shape), space.norms(found.changes, attack.norm)
         return found.radii, found.passes, *kept
 
-    return immediately(run)
+    return answer_now(run)
 
 
 def _generators(parts: Sequence[BatchPart]) -> list[np.random.Generator]:

@@ -140,7 +140,7 @@ class BertClassifier(nn.Module):
         kind: Any = BertForSequenceClassification
         made = kind(BertConfig(**self.config.plain))
         made.load_state_dict(self.state_dict())
-        return made.to(*devices.placed(self)).train(self.training)
+        return made.to(*devices.device_and_dtype(self)).train(self.training)
 
     @property
     def base_model(self) -> BertEncoder:

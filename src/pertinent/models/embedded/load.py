@@ -19,7 +19,16 @@ if TYPE_CHECKING:
 
 TEXT_MODELS = ("sentiment", "topics")
 ASSETS = Path(str(resources.files("pertinent"))) / "assets"
-NAMES = (*TEXT_MODELS, "recall", "digits", "table", "diabetes")
+KINDS = {
+    **dict.fromkeys(TEXT_MODELS, "text"),
+    "recall": "prompt",
+    "digits": "image",
+    "table": "table",
+    "diabetes": "table",
+}
+"""The kind of input that each model reads."""
+
+NAMES = tuple(KINDS)
 FROM_A_FOLDER = {"local_files_only": True, "trust_remote_code": False}
 """Options so that nothing is downloaded and no code in the folder is run; else transformers asks on stdin."""
 
@@ -47,9 +56,9 @@ def load(name: str, *, device: Any = "cpu", dtype: Any = "float32", long_texts: 
         return table_model() if name == "table" else diabetes_model()
     if name == "digits":
         from pertinent.models.embedded.digits import digits_model
-        from pertinent.models.torch.devices import device_of, dtype_of
+        from pertinent.models.torch.devices import parse_device, parse_dtype
 
-        return digits_model(str(device_of(device)), dtype_of(dtype))
+        return digits_model(str(parse_device(device)), parse_dtype(dtype))
     reading = {"long_texts": long_texts} if name in TEXT_MODELS else {}
     return load_transformer(ASSETS / name, device=device, dtype=dtype, **reading)
 
@@ -64,10 +73,10 @@ def load_transformer(
     folder = Path(folder)
     if not file_exists(folder / "config.json"):
         raise FileError(f"There is no transformers model in {str(folder)!r}: it has no config.json.")
-    from pertinent.models.torch.devices import device_of, dtype_of
+    from pertinent.models.torch.devices import parse_device, parse_dtype
     from pertinent.models.wrap import wrap
 
-    place, precision = device_of(device), dtype_of(dtype)
+    place, precision = parse_device(device), parse_dtype(dtype)
     try:
         is_own = folder.parent == ASSETS and folder.name in TEXT_MODELS
         model, reader = (_read_own if is_own else _read)(folder, precision)

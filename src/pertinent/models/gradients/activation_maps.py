@@ -24,7 +24,7 @@ NO_IMAGE = "Grad-CAM explains images, but the input is a {}."
 
 def array_activation_maps(model: ModuleModel, parts: Sequence[BatchPart]) -> Answer:
     """ReLU of a layer's maps weighted by their mean gradients (Grad-CAM), averaged over each feature."""
-    if any(part.input.kind != "image" for part in parts):
+    if not all(part.input.is_picture for part in parts):
         raise InputError(NO_IMAGE.format(parts[0].input.kind))
     layer = _convolution(model.module, parts[0].question.layer)
     batch = devices.send_floats(np.stack([part.input.array for part in parts]), model.device)

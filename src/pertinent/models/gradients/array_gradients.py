@@ -15,11 +15,11 @@ from pertinent.masks import empty_mask
 from pertinent.models.base import Answer
 from pertinent.models.gradients.base import (
     FACTORS,
-    baseline_of,
-    baselines_of,
     differentiate,
-    length_of,
-    normal_of,
+    draw_noise,
+    iterate_baselines,
+    make_baseline,
+    root_of_sums,
     row_weights,
     sum_by_feature,
 )
@@ -71,7 +71,7 @@ def _differentiated(
         flat = gradient.flatten(1) * torch.where(of_itself > 0, unit, 1.0)
         factor = of_input * full.flatten(1) + of_baseline * plain.flatten(1) + of_one + of_itself * flat
         sums = sum_by_feature(flat * factor, devices.send(owner, device), n_features)
-        return length_of(sums, of_itself)
+        return root_of_sums(sums, of_itself)
 
     return differentiate(model, parts, point, model.scores, total)
 
@@ -92,7 +92,7 @@ def _masked(part: BatchPart, filler: Array) -> Array:
 def _points(part: BatchPart, baseline: Array, unit: Array) -> Array:
     """The point at which each row of a question is evaluated."""
     share = part.question.shares[part.rows].reshape(-1, *[1] * (baseline.ndim - 1))
-    moved = unit * normal_of(part, unit.shape)
+    moved = unit * draw_noise(part, unit.shape)
     return np.asarray(baseline + share * (part.input.array - baseline) + moved)
 
 
@@ -113,7 +113,7 @@ def _baseline(model: ModuleModel, part: BatchPart) -> Array:
                 f"`baseline` must have the shape of the input, {shape}, but has {baseline.shape}."
             )
         return np.repeat(baseline[None], len(part.rows), axis=0)
-    return np.array([rows[place] for rows, place in baselines_of(part, baseline_of(part, model))])
+    return np.array([rows[place] for rows, place in iterate_baselines(part, make_baseline(part, model))])
 
 
 def _filler(part: BatchPart) -> Array:

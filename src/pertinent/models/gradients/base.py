@@ -93,7 +93,7 @@ def frozen(module: torch.nn.Module) -> Iterator[None]:
                 parameter.requires_grad_(True)
 
 
-def length_of(sums: torch.Tensor, itself: torch.Tensor) -> torch.Tensor:
+def root_of_sums(sums: torch.Tensor, itself: torch.Tensor) -> torch.Tensor:
     """The square roots of the sums (rows, features) in rows where `itself` > 0: sums of squared gradients."""
     return torch.where(itself > 0, sums.clamp_min(0).sqrt(), sums)
 
@@ -104,7 +104,7 @@ def sum_by_feature(parts: torch.Tensor, owner: torch.Tensor, n_features: int) ->
     return sums.scatter_add_(1, owner % (n_features + 1), parts)[:, :-1]
 
 
-def baseline_of(part: BatchPart, model: Model) -> Removal:
+def make_baseline(part: BatchPart, model: Model) -> Removal:
     """The removal that makes the baseline, bound to the model and checked."""
     chosen, modality = part.question.baseline, modality_named(part.input.kind)
     if chosen is None or (isinstance(chosen, str) and chosen in ("drawn", modality.fixed_baseline)):
@@ -115,7 +115,7 @@ def baseline_of(part: BatchPart, model: Model) -> Removal:
     return removal
 
 
-def baselines_of(part: BatchPart, removal: Removal) -> Iterator[tuple[Any, int]]:
+def iterate_baselines(part: BatchPart, removal: Removal) -> Iterator[tuple[Any, int]]:
     """For each row of the part: rows with all features removed, and the index of the baseline among them."""
     nothing = empty_mask(part.input.n_features)
     known: dict[int, Any] = {}
@@ -128,7 +128,7 @@ def baselines_of(part: BatchPart, removal: Removal) -> Iterator[tuple[Any, int]]
         yield known[call], place
 
 
-def normal_of(part: BatchPart, shape: Sequence[int]) -> Array:
+def draw_noise(part: BatchPart, shape: Sequence[int]) -> Array:
     """The standard normal draws (rows, …) by which each row's point is moved; zeros without noise."""
     found = np.zeros((len(part.rows), *shape), dtype=np.float32)
     for row, draw in enumerate(_draws(part) if part.question.noise else ()):

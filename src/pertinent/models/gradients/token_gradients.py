@@ -114,7 +114,7 @@ def token_path_gradients(model: TransformerModel, parts: Sequence[BatchPart]) ->
         gradient = gradient * torch.where(of_itself > 0, unit, 1.0)
         factor = of_text * text + of_baseline * plain + of_one + of_itself * gradient
         sums = texts.sum_by_feature((gradient * factor).float().sum(dim=-1))
-        return gradients.length_of(sums, devices.send(factors[:, 3:], sums.device))
+        return gradients.root_of_sums(sums, devices.send(factors[:, 3:], sums.device))
 
     return gradients.differentiate(
         model,
@@ -131,7 +131,7 @@ def _noise(parts: Sequence[BatchPart], text: torch.Tensor) -> tuple[torch.Tensor
         return text.new_ones(1), text.new_zeros(1)
     units, first = [], 0
     draws = np.zeros(text.shape, dtype=np.float32)
-    _fill(draws, parts, [gradients.normal_of(p, (len(p.input.tokens.ids), text.shape[-1])) for p in parts])
+    _fill(draws, parts, [gradients.draw_noise(p, (len(p.input.tokens.ids), text.shape[-1])) for p in parts])
     for part in parts:
         n, windows = len(part.rows), part.input.tokens.windows
         own = [text[first + i * n, : len(window.ids)] for i, (_, window) in enumerate(windows)]
@@ -190,10 +190,10 @@ def _baseline(model: TransformerModel, part: BatchPart) -> TokenRows:
     """The baseline of each row, as tokens."""
     if isinstance(part.question.baseline, np.ndarray):
         raise SettingError("The baseline of a text must be the name of a removal, such as 'mask-token'.")
-    removal, tokens = gradients.baseline_of(part, model), part.input.tokens
+    removal, tokens = gradients.make_baseline(part, model), part.input.tokens
     ids: list[Ints] = []
     zeroed: list[Masks] = []
-    for rows, place in gradients.baselines_of(part, removal):
+    for rows, place in gradients.iterate_baselines(part, removal):
         if not isinstance(rows, TokenRows) or rows.renumber or not rows.attend.all():
             raise SettingError(
                 f"The removal {removal.name!r} leaves tokens out, so it makes no baseline; "

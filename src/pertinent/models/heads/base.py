@@ -200,7 +200,7 @@ class Head(RegisteredHead):
 
     def split(self, raw: Any) -> Iterable[Any] | None:
         """The inputs in `raw`, or ``None`` if it is one."""
-        return modality_named("text").split(raw)
+        return modality_named(self.kind).split(raw)
 
     # -- answers -------------------------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ class Filler:
         self.model = model
         self.tokenizer = tokenizer
         self.folder = folder
-        self.device, self.dtype = devices.placed(model)
+        self.device, self.dtype = devices.device_and_dtype(model)
         self._arguments = set(inspect.signature(model.forward).parameters)
         self._n_logits = int(model.config.vocab_size)
         self._barred = torch.from_numpy(self._find_barred()).to(self.device)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pertinent.array_types import Ints, Masks
-from pertinent.errors import InputError, shown
+from pertinent.errors import InputError, safe_repr
 from pertinent.inputs.base import Features
 from pertinent.inputs.rendered_prompt import PromptInput, RenderedPrompt, cut_prompt, prompt_input
 from pertinent.inputs.text import Tokens
@@ -63,13 +63,13 @@ def answer_tokens(
 def _spelt(found: EncodedText, answer: str, tokenizer: Any) -> EncodedText:
     """The tokens of an answer, or an error if there are none or the tokenizer does not know one."""
     if not len(found.ids):
-        raise InputError(f"The tokenizer finds no tokens in the answer {shown(answer)}.")
+        raise InputError(f"The tokenizer finds no tokens in the answer {safe_repr(answer)}.")
     unspelt = np.flatnonzero(found.ids == tokenizer.unk_token_id)
     if len(unspelt):
         start, end = found.places[unspelt[0]]
         raise InputError(
-            f"The tokenizer cannot spell {shown(answer[start:end])} in the answer {shown(answer)}: the model "
-            "can never write it. Give an answer in the words of the model."
+            f"The tokenizer cannot spell {safe_repr(answer[start:end])} in the answer {safe_repr(answer)}: "
+            "the model can never write it. Give an answer in the words of the model."
         )
     return found
 
@@ -95,7 +95,7 @@ def pieces(answer: str, tokens: EncodedText) -> tuple[str, ...]:
     return tuple(answer[start:end] for start, end in pairwise([0, *ends.tolist()]))
 
 
-def tokenised_prompt(
+def tokenize_prompt(
     prompt: RenderedPrompt, features: Features | None, tokenizer: Any, max_length: int, *, apart: bool = False
 ) -> PromptInput:
     """Tokenise a prompt with its answer, and find the tokens of each feature.
@@ -150,11 +150,11 @@ def _variants(
             )
             if end <= first or not fits:
                 raise InputError(
-                    f"The tokenizer joins the alternative {shown(other)} with the text around its slot: "
+                    f"The tokenizer joins the alternative {safe_repr(other)} with the text around its slot: "
                     "let slots be whole words."
                 )
             if (ids[first:end] == tokenizer.unk_token_id).any():
-                raise InputError(f"The tokenizer cannot spell the alternative {shown(other)}.")
+                raise InputError(f"The tokenizer cannot spell the alternative {safe_repr(other)}.")
             made.append(ids[first:end])
         found.append(tuple(made))
     return tuple(found)

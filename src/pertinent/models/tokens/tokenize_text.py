@@ -14,7 +14,7 @@ from pertinent.inputs.text import Text, TextInput, Tokens, cut, own_spans, text_
 from pertinent.models.tokens.windows import Windows, numbered
 
 
-def tokenised(
+def tokenize_text(
     text: Text, features: Features, tokenizer: Any, max_length: int, windows: Windows | None = None
 ) -> TextInput:
     """Tokenise a text, and find the tokens of each feature.

@@ -16,7 +16,7 @@ from torch.nn.attention import SDPBackend
 
 from pertinent.array_types import Array
 from pertinent.errors import ModelError, SettingError, unknown
-from pertinent.models.base import Answer, Model, immediately
+from pertinent.models.base import Answer, Model, answer_now
 
 # No cuDNN attention: it builds a new plan for every batch shape, and our shapes vary.
 ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
@@ -46,14 +46,14 @@ class MemoryTrimmer:
         """
         if self._trim is None:
             return
-        now = resident()
+        now = resident_memory()
         self._needed = self._needed or now
         if now > self._needed * (1 + GROWTH):
             self._trim(0)
             self._needed = 0
 
 
-def resident() -> int:
+def resident_memory() -> int:
     """The resident memory of this process in bytes (Linux)."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
@@ -61,10 +61,10 @@ def resident() -> int:
 HEAP = MemoryTrimmer()
 
 
-def device_of(device: str | torch.device) -> torch.device:
+def parse_device(device: str | torch.device) -> torch.device:
     """The device of that name, or an error if torch does not find it or it has no memory left.
 
-    >>> device_of("cpu")
+    >>> parse_device("cpu")
     device(type='cpu')
     """
     try:
@@ -78,21 +78,21 @@ def device_of(device: str | torch.device) -> torch.device:
             ) from error
         there = False
     if not there:
-        known = " or ".join(known_devices())
+        known = " or ".join(available_devices())
         raise SettingError(f"`device` must be one that torch finds here, {known}, but got {str(device)!r}.")
     return found
 
 
-def known_devices() -> list[str]:
+def available_devices() -> list[str]:
     """The devices that torch finds here."""
     found = ["cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
     return [*found, "mps"] if torch.backends.mps.is_available() else found
 
 
-def dtype_of(dtype: str | torch.dtype) -> torch.dtype:
+def parse_dtype(dtype: str | torch.dtype) -> torch.dtype:
     """The floating-point dtype of that name.
 
-    >>> dtype_of("bfloat16")
+    >>> parse_dtype("bfloat16")
     torch.bfloat16
     """
     name = str(dtype).removeprefix("torch.")
@@ -103,7 +103,7 @@ def dtype_of(dtype: str | torch.dtype) -> torch.dtype:
     return found
 
 
-def placed(module: torch.nn.Module) -> tuple[torch.device, torch.dtype]:
+def device_and_dtype(module: torch.nn.Module) -> tuple[torch.device, torch.dtype]:
     """The device and dtype of a module."""
     for tensor in chain(module.parameters(), module.buffers()):
         if tensor.is_floating_point():
@@ -134,7 +134,7 @@ def run(device: torch.device, forward: Callable[[], torch.Tensor], *, gradients:
     with torch.no_grad() if gradients else torch.inference_mode():
         if device.type != "cuda":
             HEAP.give_back()
-            return immediately(lambda: np.asarray(forward().float().cpu()))
+            return answer_now(lambda: np.asarray(forward().float().cpu()))
         start = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         end = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         start.record(torch.cuda.current_stream(device))

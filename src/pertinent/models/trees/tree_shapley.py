@@ -15,9 +15,8 @@ from pertinent.asks import BatchPart, NotWalked, TreeScores
 from pertinent.config.fingerprints import digest, generator
 from pertinent.errors import ModelError, SettingError
 from pertinent.inputs.base import Input
-from pertinent.inputs.table import TableInput
-from pertinent.masks import empty_mask, shapley_of
-from pertinent.models.base import Answer, immediately
+from pertinent.masks import empty_mask, shapley_values_of
+from pertinent.models.base import Answer, answer_now
 from pertinent.models.trees.read_trees import has_trees, read_forest
 from pertinent.models.trees.tree_walk import TreeWalk
 from pertinent.outputs import Labels, Probabilities, Scale
@@ -92,7 +91,7 @@ class Trees:
         games = [
             self._games(prepared, row, scale, drawn) for row in walk.violations(encoded, by_player=True).T
         ]
-        found = [np.stack([shapley_of(game).T for game in own]) for own in zip(*games, strict=True)]
+        found = [np.stack([shapley_values_of(game).T for game in own]) for own in zip(*games, strict=True)]
         return [(own, game[0]) for own, game in zip(found, games[0], strict=True)]
 
     def _is_sum(self, scale: Scale) -> bool:
@@ -313,7 +312,7 @@ def tree_values(model: EstimatorModel, parts: Sequence[BatchPart]) -> Answer:
                 raise
             return [NotWalked(str(error))]
 
-    return immediately(walk)
+    return answer_now(walk)
 
 
 def _walked(model: EstimatorModel, parts: Sequence[BatchPart]) -> list[TreeScores]:
@@ -332,7 +331,7 @@ def _walked(model: EstimatorModel, parts: Sequence[BatchPart]) -> list[TreeScore
 def may_be_walked(model: Model, input: Input, removal: Removal) -> bool:
     """Whether trees may give the values, as far as can be told without walking them."""
     return (
-        isinstance(input, TableInput)
+        input.has_columns
         and (not removal.is_random or isinstance(removal, FromBackground))
         and has_trees(unwrapped(model.wrapped)[1])
     )

@@ -15,7 +15,7 @@ from rich.console import Console, RenderableType
 from pertinent.array_types import Array, Floats, Masks
 from pertinent.inputs.base import Input
 from pertinent.inputs.modality import modality_named
-from pertinent.printable import shortened
+from pertinent.printable import shorten
 from pertinent.rendering import pairs
 from pertinent.rendering.html import Markup, from_template
 from pertinent.rendering.wording import on_one_line
@@ -122,4 +122,4 @@ def _drawing(named: Any) -> Drawing:
 
 def beginning_of(parts: Sequence[str]) -> str:
     """The beginning of several texts, on one line."""
-    return shortened(on_one_line(" · ".join(parts)), 120)
+    return shorten(on_one_line(" · ".join(parts)), 120)

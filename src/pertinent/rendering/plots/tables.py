@@ -67,7 +67,7 @@ def show_attacks(attacks: Attacks, top: int = 40) -> Figure:
 
 def show_diagnostic(diagnostic: Diagnostic, *others: Diagnostic) -> Figure:
     """A panel for each title of the chart, the panels side by side."""
-    chart = diagnostic.chart([diagnostic, *others])
+    chart = type(diagnostic.chart()).merge([each.chart() for each in (diagnostic, *others)])
     n = len(chart.panels)
     figure = new_figure(6.4 if n == 1 else 4.5 * n, 4.2)
     panels = figure.subplots(1, n, sharey=True, squeeze=False)[0]
@@ -95,10 +95,10 @@ def show_diagnostic(diagnostic: Diagnostic, *others: Diagnostic) -> Figure:
 
 
 def _draw_line(axes: Any, line: Line, number: int, shift: float, scale: float) -> None:
-    found = [(each.mean, each.low, each.high) for each in line.intervals]
-    mean, low, high = scale * np.array(found).reshape(-1, 3).T
+    values = [(x, each.mean, each.low, each.high) for x, each in line.intervals.items()]
+    x, mean, low, high = scale * np.array(values).reshape(-1, 4).T
     axes.errorbar(
-        scale * (np.array(line.places) + shift),
+        x + scale * shift,
         mean,
         yerr=np.nan_to_num(np.stack([mean - low, high - mean])).clip(0.0),
         color=LINES[number % len(LINES)],
