@@ -132,8 +132,8 @@ def _entries(explanations: Sequence[Explanation], annotations: Any) -> list[Any]
     for e in explanations:
         if inputs.setdefault(e.index, e.input.fingerprint) != e.input.fingerprint:
             raise SettingError(
-                f"Several inputs have the index {e.index}: explain them in one call, or pass `ids` to `explain` "
-                "and a mapping from id to annotations here."
+                f"Several inputs have the index {e.index}: explain them in one call, or pass `ids` to "
+                "`explain` and a mapping from id to annotations here."
             )
     least = max(inputs) + 1
     must = f"one entry for each input, at least {least}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from argparse import Namespace
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,8 @@ def fit(args: Namespace) -> int:
     settings = _settings(args)
     from pertinent.finetuning.run_folder import RECORD
 
-    kinds = [_kind(call.model, record, args.features) for record in call.records]
+    model = call.model.load()
+    kinds = [_kind(model, record, args.features) for record in call.records]
     pairs = list(zip(call.records, kinds, strict=True))
     unusable = [(record.where, str(kind)) for record, kind in pairs if isinstance(kind, Exception)]
     call.records = [record for record, kind in pairs if isinstance(kind, str)]
@@ -72,7 +74,7 @@ def train(args: Namespace, *, validation: Path | None = None) -> int:
         if record.error is not None:  # nobody should train on half a file by mistake
             raise InputError(f"{record.where}: {record.error}") from record.error
     try:
-        trained = call.to(pertinent.train)
+        trained = replace(call, model=call.model.load()).to(pertinent.train)
     except ExampleError as error:
         where = (held_out if error.data == "validation" else call.records)[error.row].where
         hint = "" if error.label is None else " --new-head trains for the labels of the file."

@@ -120,7 +120,7 @@ class Option:
             return [read_text(self.flag, each, inner) for each in given]
         value = convert_setting(self.flag, read_text(self.flag, given, self.hint), self.hint)
         for name, maker in MAKERS.items():
-            if self.is_a(name):
+            if value is not None and self.is_a(name):
                 make = resolve_name(maker)
                 return tuple(map(make, value)) if isinstance(value, tuple) else make(value)
         return value
@@ -159,7 +159,7 @@ def options_of(function: Callable[..., Any], leave_out: Container[str] = ()) -> 
 
             known = {*inspect.signature(function).parameters}
             words = options_of(resolve_name("pertinent:explain"), leave_out)
-            found += [option for option in words if option.name in WORDS and option.name not in known]
+            found += [option for option in words if option.name in WORDS.keys() - known - {"metrics"}]
         elif name not in leave_out:
             text = _for_terminal(texts.get(name, ""), hints)
             found.append(Option(name, hints.get(name, Any), parameter.default, text))

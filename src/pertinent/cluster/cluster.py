@@ -21,6 +21,7 @@ from pertinent.runs.run import Run
 
 logger = logging.getLogger(__name__)
 
+
 @dataclass(frozen=True)
 class Cluster(Settings, Executor):
     """Workers on Ray that do the work of `explain`, `compare` and others, on one machine or several.
@@ -66,9 +67,7 @@ class Cluster(Settings, Executor):
         """Yield the workers for a run, which end with the context."""
         requested = self.workers or max(1, (os.cpu_count() or 1) // self.cpus_per_worker)
         with connected(self.address, requested * self.cpus_per_worker) as ray:
-            pool = WorkerPool(
-                ray, run, self._n_workers(ray), self.cpus_per_worker, self.gpus_per_worker, self.block_size
-            )
+            pool = WorkerPool(ray, run, self, self._n_workers(ray))
             try:
                 yield pool
             finally:

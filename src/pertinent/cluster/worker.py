@@ -76,8 +76,8 @@ class Worker:
         session, before = Session(self._model), self._engine.rows
         progress = deque([Progress(0, 0, None, 0)], maxlen=1)
         total = sum(len(task.keys(item)) for item in items)
-        stream = run_task(self._engine, session, task, items, total, progress.append)
-        results = [result for _, result in stream]
+        self._engine.progress = progress.append
+        results = [result for _, result in run_task(self._engine, session, task, items, total)]
         evaluations = self._engine.rows - before
         packed = task.pack(results) if pack else results
         return BlockResult(packed, progress[0].done, progress[0].failed, evaluations, session.warnings)

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pertinent.cluster.worker import BlockResult, Started, Worker, versions
 from pertinent.engine.progress import Progress, progress_callback
@@ -16,6 +16,9 @@ from pertinent.runs.executor import LARGEST_BLOCK, Block, Item, Task, Workers, b
 from pertinent.runs.model_names import NamedModel
 from pertinent.runs.run import Run
 from pertinent.runs.session import add_warning
+
+if TYPE_CHECKING:
+    from pertinent.cluster.cluster import Cluster
 
 logger = logging.getLogger(__name__)
 
@@ -67,20 +70,20 @@ class WorkerPool(Workers):
         The module, connected to a cluster.
     run
         The run, whose inputs are given to `run` in blocks.
-    n_workers, cpus, gpus
-        The number of workers, and the resources of each.
-    block_size
-        The number of inputs in a block; None for the default.
+    cluster
+        The settings of the cluster.
+    n_workers
+        The number of workers.
     """
 
-    def __init__(
-        self, ray: Any, run: Run, n_workers: int, cpus: int, gpus: float, block_size: int | None
-    ) -> None:
-        self.n_workers, self._block_size = n_workers, block_size
+    def __init__(self, ray: Any, run: Run, cluster: Cluster, n_workers: int) -> None:
+        self.n_workers, self._block_size = n_workers, cluster.block_size
         self._ray, self._run = ray, run
-        self._arguments = self._sent(run.model), run.batch_size, cpus
+        self._arguments = self._sent(run.model), run.batch_size, cluster.cpus_per_worker
         # A worker that dies is replaced here, where it is known which block it did.
-        self._class = ray.remote(Worker).options(num_cpus=cpus, num_gpus=gpus, max_restarts=0)
+        self._class = ray.remote(Worker).options(
+            num_cpus=cluster.cpus_per_worker, num_gpus=cluster.gpus_per_worker, max_restarts=0
+        )
         self._failed_loads = 0
         self._retry_at: float | None = None
         self._fingerprint = None if isinstance(run.model, NamedModel) else run.model.fingerprint.hex()

@@ -13,11 +13,11 @@ from typing import Any
 
 from pertinent.config.serialization import PlainData
 from pertinent.config.settings import checked
-from pertinent.results.journal import read_journal
 from pertinent.errors import FileError, InputError
 from pertinent.files import check_is_file
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.failures import Failure
+from pertinent.results.journal import read_journal
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ class ExplanationFolder:
         try:
             for record in records:
                 data = PlainData(record, "record")
-                data.value("key", tuple[int])
+                data.value("key", tuple[int, int])
                 data.value("explanations", int)
                 data.value("failures", int)
                 if record["name"] != END:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pertinent.engine.engine import Engine
 from pertinent.engine.job import Job, JobResult
-from pertinent.engine.progress import Callback, progress_callback
+from pertinent.engine.progress import progress_callback
 from pertinent.models.base import Model
 from pertinent.runs.model_names import load_or_wrap
 from pertinent.runs.session import Session
@@ -203,21 +203,16 @@ class LocalWorkers(Workers):
     ) -> Iterator[tuple[Item, Any]]:
         session = Session(self._run.model, self._run.warnings)
         with progress_callback(False if quiet else self._run.progress, self._run.title) as callback:
-            yield from run_task(self._engine, session, task, items, total, callback)
+            self._engine.progress = callback
+            yield from run_task(self._engine, session, task, items, total)
 
 
 def run_task(
-    engine: Engine,
-    session: Session,
-    task: Task,
-    items: Iterable[Item],
-    total: int | None,
-    progress: Callback,
+    engine: Engine, session: Session, task: Task, items: Iterable[Item], total: int | None
 ) -> Iterator[tuple[Item, Any]]:
     """Run the jobs of a task in an engine; yield each result with its input when the job ends."""
     jobs = (replace(job, key=(item, job.key)) for item in items for job in task.jobs(session, item))
     with task.sharing_passes(session.model):
-        engine.progress = progress
         for ended in engine.run(jobs, total):
             item, key = ended.key
             yield item, task.result(item, replace(ended, key=key), session.warnings)

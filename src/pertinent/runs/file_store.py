@@ -102,9 +102,7 @@ class FileStore(Store):
             if explanation is not None:
                 yield explanation
 
-    def add(
-        self, workers: Workers, task: ExplainTask, blocks: UnfinishedBlocks, total: int | None
-    ) -> None:
+    def add(self, workers: Workers, task: ExplainTask, blocks: UnfinishedBlocks, total: int | None) -> None:
         """Explain unfinished inputs; add each explanation to the journal when it is available."""
         items = (item for block in blocks for item in block.items)
         if self._journal is None:

@@ -96,9 +96,7 @@ class FolderStore(Store):
         for record in self._parts:
             yield from Explanations.read(self.path / part_name(record["key"][0]))
 
-    def add(
-        self, workers: Workers, task: ExplainTask, blocks: UnfinishedBlocks, total: int | None
-    ) -> None:
+    def add(self, workers: Workers, task: ExplainTask, blocks: UnfinishedBlocks, total: int | None) -> None:
         """Explain unfinished blocks; write the file of each, and then its record in the index."""
         task = FolderTask(task.requests, task.one, task.independent, self._header)
         for block, part in workers.run(task, blocks, total):
@@ -114,7 +112,9 @@ class FolderStore(Store):
     def finish(self, warnings: Sequence[str]) -> None:
         """Add the last record to the index, which says that the run is finished."""
         if (self._n_blocks, 0) not in self._index.finished:
-            self._index.add((self._n_blocks, 0), END, {"explanations": 0, "failures": 0, "warnings": warnings})
+            self._index.add(
+                (self._n_blocks, 0), END, {"explanations": 0, "failures": 0, "warnings": warnings}
+            )
 
 
 @dataclass(frozen=True)

@@ -69,8 +69,8 @@ def removal_of(explanation: Explanation) -> Removal:
     for setting, value in settings.items():
         if value == NOT_KEPT:
             raise SettingError(
-                f"The explanation was made with a custom {setting} of the removal {name!r}, which it does not "
-                "contain: pass the same `removal=` again."
+                f"The explanation was made with a custom {setting} of the removal {name!r}, which it does "
+                "not contain: pass the same `removal=` again."
             )
     for setting in removals.get(name).opens:
         if settings.get(setting) is not None:

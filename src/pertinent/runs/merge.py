@@ -42,7 +42,9 @@ def merge(files: Sequence[str | Path], out: str | Path) -> Explanations:
                 f"{'; '.join(changed)}."
             )
         if shard in shards:
-            raise FileError(f"{str(shards[shard].path)!r} and {str(path)!r} are both shard {shard}: name one.")
+            raise FileError(
+                f"{str(shards[shard].path)!r} and {str(path)!r} are both shard {shard}: name one."
+            )
         shards[shard] = stored
     missing = [str(shard) for n in range(1, of + 1) if (shard := Shard(n, of)) not in shards]
     if missing:

@@ -42,7 +42,7 @@ def load_model(name: str, device: str = "cpu", dtype: str = "float32", long_text
     if is_own(name):
         if (device, dtype, long_texts) != ("cpu", "float32", "truncate"):
             flags = "--device, --dtype and --long-texts"
-            raise SettingError(f"{flags} do not apply to {name!r}, a model in a module: leave them out.")
+            raise SettingError(f"{name!r} is configured in its module: leave out {flags}.")
         return wrap(load_own(name, "--model"))
     if name in NAMES:
         return load(name, device=device, dtype=dtype, long_texts=long_texts)
@@ -127,17 +127,25 @@ class NamedModel(Model):
     def __init__(
         self, name: str, device: str = "cpu", dtype: str = "float32", long_texts: str = "truncate"
     ) -> None:
-        is_folder = not is_own(name) and folder_exists(Path(name))
-        self.name = str(Path(name).resolve()) if is_folder else name
+        self.name = name
         self.options = (device, dtype, long_texts)
         self.kind = kind_named(name)
+        self._loaded: Model | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state to pickle: not the loaded model, and the absolute path of a folder."""
+        is_folder = not is_own(self.name) and folder_exists(Path(self.name))
+        name = str(Path(self.name).resolve()) if is_folder else self.name
+        return {**vars(self), "name": name, "_loaded": None}
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}: not loaded>"
 
     def load(self) -> Model:
-        """Load the model."""
-        return load_model(self.name, *self.options)
+        """Return the model, which is loaded once in each process."""
+        if self._loaded is None:
+            self._loaded = load_model(self.name, *self.options)
+        return self._loaded
 
     def split(self, raw: Any) -> Iterable[Any] | None:
         """Return the inputs in `raw` if it holds several, else None."""

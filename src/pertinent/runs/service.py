@@ -230,7 +230,7 @@ class Service:
         order = self._orders.get(published.key)
         if order is not None and order.on_partial is not None:
             try:
-                order..on_partial(published.finding)
+                order.on_partial(published.finding)
             except Exception:
                 logger.exception("`on_partial` failed.")
 

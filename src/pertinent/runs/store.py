@@ -49,9 +49,7 @@ class Store(ABC):
     n_results: int
 
     @abstractmethod
-    def open(
-        self, header: Header, requests: Sequence[Request]
-    ) -> AbstractContextManager[Sequence[Request]]:
+    def open(self, header: Header, requests: Sequence[Request]) -> AbstractContextManager[Sequence[Request]]:
         """Open the store for a run, and return its stored requests and the new ones.
 
         Raise a `FileError` if the store belongs to another run.
@@ -66,9 +64,7 @@ class Store(ABC):
         """Yield the finished explanations in the order of their inputs."""
 
     @abstractmethod
-    def add(
-        self, workers: Workers, task: ExplainTask, blocks: UnfinishedBlocks, total: int | None
-    ) -> None:
+    def add(self, workers: Workers, task: ExplainTask, blocks: UnfinishedBlocks, total: int | None) -> None:
         """Run a task on unfinished blocks, and add each part when it is available."""
 
     @abstractmethod
@@ -113,12 +109,13 @@ def add_requests(
     """
     if stored is None:
         return header, requests
-    then, now = stored.get("requests"), header["requests"]
+    then: Any = stored.get("requests")
+    now = header["requests"]
     same = isinstance(then, list) and {**stored, "requests": now} == header
     if not same or not any(plain in then for plain in now):
         raise FileError(
-            f"{str(path)!r} holds another run, which differs in {'; '.join(differences(stored, header))}. Use "
-            "the same arguments to continue it, or choose another `out`."
+            f"{str(path)!r} holds another run, which differs in {'; '.join(differences(stored, header))}. "
+            "Use the same arguments to continue it, or choose another `out`."
         )
     kept = [plain for plain in then if plain not in now]
     if kept and not is_finished:
@@ -206,8 +203,8 @@ class UnfinishedBlocks:
     def other_inputs(self, difference: str) -> FileError:
         """Return the error for inputs that differ from the stored ones."""
         return FileError(
-            f"{str(self._store.path)!r} was begun with other inputs: {difference}. Give the same inputs in the "
-            "same order to continue, or choose another `out`."
+            f"{str(self._store.path)!r} was begun with other inputs: {difference}. Give the same inputs in "
+            "the same order to continue, or choose another `out`."
         )
 
 
