@@ -80,10 +80,12 @@ def unknown(what: str, name: object, known: Iterable[str], meant: str | None = N
     return SettingError(f"Unknown {what} {safe_repr(name)}.{hint} {listed}")
 
 
-def picklable(error: Exception | None) -> PertinentError | None:
-    """Return an error that can be sent to another process: other exceptions may hold what cannot."""
-    if error is None or (isinstance(error, PertinentError) and len(error.args) == 1):
-        return None if error is None else type(error)(str(error))
+def sendable(error: Exception | None) -> PertinentError | None:
+    """Return an error that can be sent to another process; other exceptions may hold what cannot."""
+    if error is None:
+        return None
+    if isinstance(error, PertinentError) and len(error.args) == 1:
+        return type(error)(str(error))
     return ModelError(f"{type(error).__name__}: {error}")
 
 

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from pertinent.config.serialization import Index, decode
-from pertinent.errors import picklable
+from pertinent.errors import sendable
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Failure:
     error: Exception | None = field(default=None, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state to pickle, with an error that can be pickled."""
-        return {**vars(self), "error": picklable(self.error)}
+        """Return the state that is sent to another process, with an error that can be sent."""
+        return {**vars(self), "error": sendable(self.error)}
 
     def __str__(self) -> str:
         return ": ".join(filter(None, (self.method, self.metric, self.reason)))

@@ -62,7 +62,7 @@ def blocks_of(items: Iterable[Item], size: int) -> Iterator[Block]:
 
 
 class Task(ABC):
-    """What a run does with each of its inputs. Tasks are pickled and sent to the workers of a cluster."""
+    """What a run does with each of its inputs. Tasks are sent to the workers of a cluster."""
 
     @abstractmethod
     def keys(self, item: Item) -> Sequence[Any]:

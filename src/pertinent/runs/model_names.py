@@ -133,7 +133,7 @@ class NamedModel(Model):
         self._loaded: Model | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state to pickle: not the loaded model, and the absolute path of a folder."""
+        """Return the state that is sent to a worker: no loaded model, and the absolute path of a folder."""
         is_folder = not is_own(self.name) and folder_exists(Path(self.name))
         name = str(Path(self.name).resolve()) if is_folder else self.name
         return {**vars(self), "name": name, "_loaded": None}
