@@ -31,7 +31,7 @@ LAYERS = [
     {"study"},
     {"app"},
     {"__init__"},
-    {"cli"},
+    {"cli", "testing"},
     {"__main__"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

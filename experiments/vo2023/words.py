@@ -19,7 +19,8 @@ from results import ROWS, of, read_results, shown, table
 from sets import TEXTS, read
 
 from pertinent.array_types import Floats, Ints
-from pertinent.inputs.text import Text, cut
+from pertinent.inputs.segmentation import cut
+from pertinent.inputs.text import Text
 from pertinent.metrics.english_words import (
     clusters,
     distinct_contaminated,

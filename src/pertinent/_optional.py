@@ -1,4 +1,4 @@
-"""Optional dependencies, imported where they are used."""
+"""Import of optional dependencies."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EXTRAS = {
 
 
 def optional(module: str) -> Any:
-    """Import `module`, or raise an error that names the extra to install."""
+    """Import and return `module`, or raise a `MissingExtra` that names the extra to install."""
     package = module.split(".", maxsplit=1)[0]
     try:
         return import_module(module)

@@ -1,4 +1,4 @@
-"""Array types used across the core."""
+"""Type aliases for numpy arrays."""
 
 from __future__ import annotations
 

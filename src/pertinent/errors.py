@@ -1,9 +1,9 @@
-"""Everything that `pertinent` raises on purpose.
+"""The exceptions of `pertinent`, and helpers that raise them.
 
 PertinentError
-├── InputError      the thing to explain cannot be used (an empty text, a row without values, a wrong shape)
-│   └── ExampleError  one of the inputs to train on cannot be used
-├── ModelError      the model cannot be wrapped, or returned something unusable
+├── InputError      an input cannot be explained (an empty text, a row without values, a wrong shape)
+│   └── ExampleError  a training or validation example cannot be used
+├── ModelError      a model cannot be wrapped, or returned an unusable answer
 ├── SettingError    a name or setting is unknown or out of range
 │   └── BudgetError the budget is too small, or was exceeded
 ├── ClusterError    a cluster cannot be reached or used, or its workers differ from this process
@@ -19,9 +19,14 @@ from typing import Any
 
 
 class PertinentError(Exception):
-    """The base class: catch this to catch all of them.
+    """Base class of all exceptions of `pertinent`.
 
-    Where every input failed, `failures` are all the failures, and `finished` is what was done nevertheless.
+    Attributes
+    ----------
+    failures
+        All failures, if every input failed.
+    finished
+        The results that were finished before the exception.
     """
 
     failures: Sequence[Any] = ()
@@ -29,14 +34,22 @@ class PertinentError(Exception):
 
 
 class InputError(PertinentError, ValueError):
-    """The thing to explain cannot be used."""
+    """An input that cannot be explained."""
 
 
 class ExampleError(InputError):
-    """One of the inputs to train on cannot be used.
+    """A training or validation example that cannot be used.
 
-    `row` is its index in the `data`, which are ``"train"`` or ``"validation"``; `label` is its label, if that
-    is what cannot be used.
+    Attributes
+    ----------
+    data
+        ``"train"`` or ``"validation"``.
+    row
+        The index of the example.
+    reason
+        Why it cannot be used.
+    label
+        Its label, if the label cannot be used.
     """
 
     def __init__(self, data: str, row: int, reason: object, label: object = None) -> None:
@@ -45,39 +58,39 @@ class ExampleError(InputError):
 
 
 class ModelError(PertinentError, RuntimeError):
-    """The model cannot be wrapped, or returned something unusable."""
+    """A model that cannot be wrapped, or that returned an unusable answer."""
 
 
 class SettingError(PertinentError, ValueError):
-    """A name or setting is unknown or out of range."""
+    """A name or setting that is unknown or out of range."""
 
 
 class BudgetError(SettingError):
-    """The budget is too small, or was exceeded."""
+    """A budget that is too small, or was exceeded."""
 
 
 class ClusterError(PertinentError, RuntimeError):
-    """A cluster cannot be reached or used, or its workers differ from this process."""
+    """A cluster that cannot be reached or used, or whose workers differ from this process."""
 
 
 class FileError(PertinentError, OSError):
-    """A file is missing, unreadable or not of the expected kind."""
+    """A file that is missing, unreadable or not of the expected kind."""
 
 
 class MissingExtra(PertinentError, ImportError):
-    """An optional dependency is not installed."""
+    """An optional dependency that is not installed."""
 
 
 def unknown(what: str, name: object, known: Iterable[str], meant: str | None = None) -> SettingError:
-    """The error for an unknown name, which suggests the name that is `meant`, else the closest known one."""
+    """Return the error for an unknown name; it suggests the name that is `meant`, else the closest one."""
     known = sorted(known)
-    said = name if isinstance(name, str) else safe_repr(name)
-    near = get_close_matches(said, known, n=1, cutoff=0.6) if meant is None else [meant]
-    if not near and len(said) > 2:
-        near = [each for each in known if said in each]
+    text = name if isinstance(name, str) else safe_repr(name)
+    near = get_close_matches(text, known, n=1, cutoff=0.6) if meant is None else [meant]
+    if not near and len(text) > 2:
+        near = [candidate for candidate in known if text in candidate]
     hint = f" Did you mean {' or '.join(map(repr, near[:3]))}?" if near else ""
-    listed = f"Known: {', '.join(known)}." if known else "There is none."
-    return SettingError(f"Unknown {what} {safe_repr(name)}.{hint} {listed}")
+    available = f"Known: {', '.join(known)}." if known else "There is none."
+    return SettingError(f"Unknown {what} {safe_repr(name)}.{hint} {available}")
 
 
 def sendable(error: Exception | None) -> PertinentError | None:
@@ -96,15 +109,15 @@ def require(condition: bool, setting: str, must: str, got: object) -> None:
 
 
 def safe_repr(value: object) -> str:
-    """What `repr` says of a value; its type, if its own `__repr__` raises an error."""
+    """Return the `repr` of a value, or its type if `__repr__` raises an error."""
     try:
         return repr(value)
-    except Exception:  # noqa: BLE001  the user's own code
+    except Exception:  # noqa: BLE001  user code
         return f"an object of type {type(value).__name__}"
 
 
 def as_text(value: object, setting: str) -> str:
-    """What `str` says of a value; a `SettingError` if its own `__str__` raises an error."""
+    """Return the `str` of a value; raise a `SettingError` if `__str__` raises an error."""
     try:
         return str(value)
     except Exception as error:

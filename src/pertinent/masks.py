@@ -10,17 +10,17 @@ from pertinent.array_types import Floats, Masks
 
 
 def full_mask(n_features: int) -> Masks:
-    """The mask that keeps everything, (1, features)."""
+    """Return the mask that keeps all features, (1, features)."""
     return np.ones((1, n_features), dtype=np.bool_)
 
 
 def empty_mask(n_features: int) -> Masks:
-    """The mask that keeps nothing, (1, features)."""
+    """Return the mask that keeps no feature, (1, features)."""
     return np.zeros((1, n_features), dtype=np.bool_)
 
 
 def mask_bytes(masks: Masks) -> list[bytes]:
-    """A hashable key for each mask."""
+    """Return a hashable key for each mask."""
     packed = np.ascontiguousarray(np.packbits(masks, axis=1))
     if packed.shape[1] == 0:
         return [b""] * len(masks)
@@ -29,25 +29,25 @@ def mask_bytes(masks: Masks) -> list[bytes]:
 
 
 def all_coalitions(n_features: int) -> Masks:
-    """Every mask; row r keeps the features whose bits are set in r."""
+    """Return every mask (2^features, features); row r keeps the features whose bits are set in r."""
     return (np.arange(2**n_features)[:, None] >> np.arange(n_features) & 1).astype(np.bool_)
 
 
 def subset_sums(values: Floats) -> Floats:
-    """For every mask in binary order (masks, …), the sum of the values of all masks that it contains.
+    """Return for every mask the sum of the values of all its subsets; masks are in binary order (masks, …).
 
     >>> subset_sums(np.array([1.0, 2.0, 4.0, 8.0]))
     array([ 1.,  3.,  5., 15.])
     """
-    found = values.copy()
+    sums = values.copy()
     for bit in range(len(values).bit_length() - 1):
-        pairs = found.reshape(-1, 2, 1 << bit, *values.shape[1:])
+        pairs = sums.reshape(-1, 2, 1 << bit, *values.shape[1:])
         pairs[:, 1] += pairs[:, 0]
-    return found
+    return sums
 
 
 def shapley_values_of(values: Floats) -> Floats:
-    """Shapley values (features, …) of a game given by its value for every mask in binary order."""
+    """Return the Shapley values (features, …) of a game from its values for all masks in binary order."""
     d = len(values).bit_length() - 1
     masks = all_coalitions(d)
     size = masks.sum(axis=1)

@@ -1,28 +1,27 @@
-"""Text from elsewhere, made harmless for terminals and pages, and short enough for a line."""
+"""Preparation of untrusted text for terminals, pages and single lines."""
 
 from __future__ import annotations
 
 from typing import Any
 
-_KEPT = "\t\n"
-_UNKNOWN = 0xFFFD
-_PICTURES = 0x2400  # the block of Unicode that has a picture of each control character
+_REPLACEMENT = 0xFFFD
+_PICTURES = 0x2400  # first code point of the Unicode block "Control Pictures"
 
 _VISIBLE = {
-    **{code: _PICTURES + code for code in range(32) if chr(code) not in _KEPT},
-    **dict.fromkeys(range(0x7F, 0xA0), _UNKNOWN),
-    **dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), _UNKNOWN),  # reorder the line
-    **dict.fromkeys(range(0xD800, 0xE000), _UNKNOWN),  # lone surrogates, which cannot be printed
+    **{code: _PICTURES + code for code in range(32) if chr(code) not in "\t\n"},
+    **dict.fromkeys(range(0x7F, 0xA0), _REPLACEMENT),
+    **dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), _REPLACEMENT),  # text direction
+    **dict.fromkeys(range(0xD800, 0xE000), _REPLACEMENT),  # lone surrogates, which cannot be printed
 }
 
 
 def shorten(text: str, most: int) -> str:
-    """The text, cut to at most `most` characters."""
+    """Return the text, cut to at most `most` characters."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def shorten_name(name: str, most: int) -> str:
-    """The name, cut in the middle to at most `most` characters: names often differ at their end.
+    """Return the name, cut in the middle to at most `most` characters, because names often differ at the end.
 
     >>> shorten_name("patch at row 112, column 28", 19)
     'patch at …column 28'
@@ -32,14 +31,14 @@ def shorten_name(name: str, most: int) -> str:
 
 
 def replace_surrogates(value: Any) -> Any:
-    """A text, or a list of texts, without lone surrogates, which UTF-8 cannot encode; others as they are."""
+    """Replace lone surrogates, which UTF-8 cannot encode, in a text or list of texts; keep other values."""
     if isinstance(value, list) and value and isinstance(value[0], str):
-        return [replace_surrogates(each) for each in value]
+        return [replace_surrogates(text) for text in value]
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def visible(text: str) -> str:
-    r"""The text with every control character but tab and the end of a line made visible.
+    r"""Return the text with control characters, except tabs and line ends, replaced by visible ones.
 
     >>> visible("\x1b[2J cleared")
     '␛[2J cleared'

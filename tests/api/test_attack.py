@@ -87,8 +87,8 @@ def test_targeted_attacks_reach_their_class():
     for toward in set(range(CLASSES)) - {own}:
         found = attack_radius(wrapped(module), x, some_sets(), toward=toward, steps=40, progress=False)
         reached = module(torch.tensor(found.perturbed).float()).argmax(dim=1).numpy()
-        assert (reached[found.found] == toward).all()
-        assert found.found.any()
+        assert (reached[found.succeeded] == toward).all()
+        assert found.succeeded.any()
         assert found.toward == f"class {toward}"
 
 
@@ -110,14 +110,14 @@ def test_perturbations_are_verified_by_the_model_and_keep_to_their_set(convoluti
     )
     own = int(convolution(torch.tensor(image)[None]).argmax())
     after = convolution(torch.tensor(found.perturbed).float()).argmax(dim=1).numpy()
-    assert found.found.sum() > 3
-    assert (after[found.found] != own).all()
+    assert found.succeeded.sum() > 3
+    assert (after[found.succeeded] != own).all()
     flat = found.changes.reshape(12, 64)
     assert np.abs(flat[~sets]).max() == 0
     assert found.perturbed.min() >= -1e-6
     assert found.perturbed.max() <= 1 + 1e-6
     sizes = np.linalg.norm(flat, axis=1) if norm == "l2" else np.abs(flat).max(axis=1)
-    np.testing.assert_allclose(sizes[found.found], found.radii[found.found], rtol=1e-5)
+    np.testing.assert_allclose(sizes[found.succeeded], found.radii[found.succeeded], rtol=1e-5)
     assert (found.passes > 0).all()
 
 
@@ -141,8 +141,8 @@ def test_projection_needs_fewer_passes_than_pgd_for_radii_no_larger(convolution)
         options = {"features": "pixels", "progress": False}
         ours = attack_radius(model, image, sets, steps=40, **options)
         pgd = attack_radius(model, image, sets, algorithm="pgd", steps=40, **options)
-        both = ours.found & pgd.found
-        assert (ours.found | ~pgd.found).all()
+        both = ours.succeeded & pgd.succeeded
+        assert (ours.succeeded | ~pgd.succeeded).all()
         ratios += (ours.radii / pgd.radii)[both].tolist()
         passes.append(ours.passes.sum() / pgd.passes.sum())
     assert np.mean(ratios) < 1.005
@@ -194,7 +194,7 @@ def test_forests_are_attacked_by_decisions():
     forest = RandomForestClassifier(30, random_state=0).fit(rows, truth)
     model = pertinent.wrap(forest, background=rows)
     found = attack_radius(model, rows[0], progress=False)
-    assert found.found.all()
+    assert found.succeeded.all()
     assert forest.predict(found.perturbed)[0] != forest.predict(rows[:1])[0]
     units = rows.std(axis=0)
     assert found.radii[0] == pytest.approx(np.linalg.norm(found.changes[0] / units), rel=1e-6)
@@ -225,8 +225,8 @@ def test_texts_are_attacked_at_their_embeddings():
     text = "a slow start, then a wonderful ending"
     found = attack_radius(model, text, [["wonderful"], ["start"], ["wonderful", "start"], []], progress=False)
     assert found.radii[2] <= min(found.radii[:2])
-    assert not found.found[3]
-    with pytest.raises(InputError, match="no text"):
+    assert not found.succeeded[3]
+    with pytest.raises(InputError, match="for texts use `changes`"):
         _ = found.perturbed
     together = attack_radius(model, [text, "flat and dull"], progress=False)
     assert len(together) == 2
@@ -237,8 +237,8 @@ def test_texts_are_attacked_at_their_embeddings():
 def test_one_and_several_are_counted_in_words():
     model, x = wrapped(linear(2)), np.random.default_rng(2).normal(size=D)
     assert "1 of 1 set," in repr(attack_radius(model, x, progress=False))
-    assert repr(attack_radius(model, [x], progress=False)) == "<Attacks on 1 input>"
-    assert repr(attack_radius(model, [x, x], progress=False)) == "<Attacks on 2 inputs>"
+    assert repr(attack_radius(model, [x], progress=False)) == "<1 attacks>"
+    assert repr(attack_radius(model, [x, x], progress=False)) == "<2 attacks>"
 
 
 def test_no_attack_is_said():
@@ -247,7 +247,7 @@ def test_no_attack_is_said():
         module.weight.zero_()
         module.bias.copy_(torch.tensor([1.0, 0.0]))
     found = attack_radius(wrapped(module), np.ones(D), progress=False)  # zero gradient, constant model
-    assert not found.found.any()
+    assert not found.succeeded.any()
     assert found.passes[0] > 0
     assert "no attack found" in repr(found)
 

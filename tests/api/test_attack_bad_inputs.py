@@ -61,14 +61,14 @@ def test_decisions_alone_find_what_gradients_cannot():
 def test_a_constant_model_cannot_be_attacked(algorithm):
     constant = module(np.zeros((2, D)).tolist(), [1.0, 0.0])
     found = attack_radius(wrapped(constant), np.ones(D), algorithm=algorithm, steps=3, **QUIET)
-    assert not found.found.any()
+    assert not found.succeeded.any()
 
 
 def test_a_constant_function_cannot_be_attacked():
     background = np.random.default_rng(0).normal(size=(20, D))
     model = pertinent.wrap(lambda rows: np.tile([0.2, 0.8], (len(rows), 1)), background=background)
     found = attack_radius(model, np.ones(D), **QUIET)
-    assert not found.found.any()
+    assert not found.succeeded.any()
     assert found.passes[0] > 0
 
 
@@ -110,7 +110,7 @@ def test_values_outside_the_range_stay_where_they_are_or_come_nearer():
     net = module([[1.0, 0.0], [0.0, 1.0]], [0.0, 0.0])
     x = np.array([3.0, 0.5])  # class 0, as the first value is beyond all others
     found = attack_radius(wrapped(net, background=background), x, **QUIET)
-    assert found.found[0]
+    assert found.succeeded[0]
     assert found.perturbed[0, 0] < 3.0
     assert 0.5 <= found.perturbed[0, 1] <= background[:, 1].max() + 1e-6
     farther = attack_radius(wrapped(net, background=background), np.array([0.5, 3.0]), [[1]], **QUIET)

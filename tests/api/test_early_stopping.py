@@ -12,7 +12,7 @@ import pertinent
 from pertinent.cli.parser import parse
 from pertinent.errors import SettingError
 from pertinent.explainers.early_stopping import EarlyStopping, growing_sizes
-from tests.games import additive, random_interactions, sum_of_unanimity
+from pertinent.testing.games import additive, random_interactions, sum_of_unanimity
 
 METHODS = ("shapley", "shapley-sampling")
 D = 10

@@ -187,7 +187,7 @@ def test_weight_of_evidence_of_a_regressor_says_so():
     e = pertinent.explain(model, ROWS[0], "lime", removal="constant", budget=30)
     from pertinent.metrics.ablation import Sufficiency
 
-    with pytest.raises(SettingError, match="Weight of evidence needs probabilities"):
+    with pytest.raises(SettingError, match="for a model of plain values"):
         pertinent.evaluate(model, e, Sufficiency(scale="weight-of-evidence"))
 
 

@@ -140,3 +140,12 @@ def test_the_example_of_a_web_service(monkeypatch):
         assert [row["feature"] for row in found["words"]] == ["slow", ",", "then", "wonderful"]
         empty = client.post("/explain", json={"text": " "})
         assert (empty.status_code, "empty" in empty.json()["detail"]) == (422, True)
+
+
+def test_progress_is_reported_after_every_batch():
+    reported = []
+    with pertinent.Service(Counting(), batch_size=8) as service:
+        future = service.submit("not good at all", budget=60, on_progress=reported.append)
+        evaluations = future.result(20).evaluations
+    assert reported == sorted(reported) and len(set(reported)) > 2
+    assert max(reported) <= evaluations + 1

@@ -49,7 +49,7 @@ def test_the_radius_of_named_sets_and_what_changed(run):
     assert [row["features"] for row in rows] == [["a"], ["b", "c"], ["c"]]
     assert [row["radius"] for row in rows[:2]] == pytest.approx([5 / 3, 5 / 4], rel=0.01)  # of 3a + 4b = 5
     assert rows[2]["radius"] is None
-    assert {row["decided"] for row in rows} == {"yes"}
+    assert {row["predicted"] for row in rows} == {"yes"}
 
 
 def test_json_on_stdout_alone(run):

@@ -102,9 +102,8 @@ def test_report_and_the_next_command_which_works(run):
     assert (code, err) == (0, "")
     found = card("again")
     assert f"Fitted: amortized-shapley, on 18 inputs in {found['steps']} steps." in out
-    assert "Rank correlation with shapley-sampling on 2 held-out inputs" in out
-    assert f"network was chosen: {found['dev_spearman']:.3f}.\nWithout its top features the answer" in out
-    assert f"leave-one-out's {found['dev_leave_one_out']:.3f}.\nThat is uncertain: " in out
+    assert f"On 2 held-out inputs: spearman {found['dev_spearman']:.3f}, comprehensiveness " in out
+    assert f"leave one out {found['dev_leave_one_out']:.3f}.\nThese measures are uncertain: " in out
     assert "/again\n" in out
     words = following(out)
     assert words == ["explain", TEXTS[0], "--method", "again", "--model", "./model"]
@@ -200,7 +199,7 @@ def test_inputs_that_cannot_be_used_are_left_out_and_listed(run):
         (["--out", "new", "--teacher", "limes"], "Unknown method 'limes'. Did you mean 'lime'?"),
         (["--out", "new", "--set", "sample=4"], "Did you mean 'samples'?"),
         (["--out", "new", "--set", "epochs=4"], "Unknown setting of amortized-shapley 'epochs'"),
-        (["--out", "new", "--label-column", "stars", "text"], "Texts cannot be given beside --file"),
+        (["--out", "new", "--label-column", "stars", "text"], "Texts cannot be combined with --file"),
         (["--out", "new", "--set", "samples=x"], "`samples` must be a whole number, but got 'x'"),
         (
             ["--out", "new", "--validation-fraction", "1"],
@@ -295,7 +294,7 @@ def test_a_registered_name_wins_over_a_folder(run):
         (["--method", "fitted", "--model", "./other"], "fitted to another model"),
         (["--method", "fitted", "--removal", "mask-token"], "fitted with the removal 'attention-mask'"),
         (["--method", "fitted", "--scale", "logit"], "`scale` must be 'natural'"),
-        *((["--method", name], f"{name!r} has to learn first: pertinent fit") for name in learned.all()),
+        *((["--method", name], f"{name!r} must be fitted first: pertinent fit") for name in learned.all()),
     ],
 )
 def test_what_cannot_explain_is_said_once(run, arguments, message):
@@ -330,9 +329,9 @@ def test_image_may_be_a_folder(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--file", "{file}", "--methods", "shapley", "./mine", "lime"], "beside --file, but got 'lime'"),
-        (["a good film", "lime", "--methods", "shapley"], "beside other texts, but got 'lime'"),
-        (["--file", "{file}", "--methods", "shapley", "a text"], "beside --file, but got 'a text'"),
+        (["--file", "{file}", "--methods", "shapley", "./mine", "lime"], "with --file, but got 'lime'"),
+        (["a good film", "lime", "--methods", "shapley"], "combined with names of methods, but got 'lime'"),
+        (["--file", "{file}", "--methods", "shapley", "a text"], "with --file, but got 'a text'"),
     ],
 )
 def test_names_of_methods_are_not_explained_as_texts(tmp_path, capsys, words, said):

@@ -86,7 +86,7 @@ def test_columns_that_occur_twice_are_named(tmp_path):
 
 def test_columns_without_a_name_are_left_out(tmp_path, caplog):
     assert rows(read(tmp_path, b",a, ,b\n0,1,2,x\n")) == [{"a": 1.0, "b": "x"}]
-    assert "2 columns without a name are left out" in caplog.text
+    assert "2 columns without a name are ignored" in caplog.text
     with pytest.raises(FileError, match="must name the columns"):
         read(tmp_path, b",,\n1,2,3\n")
 

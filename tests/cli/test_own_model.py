@@ -91,7 +91,7 @@ def test_what_a_function_reads_is_what_it_is_given(run, tmp_path):
 def test_a_model_that_says_what_it_reads_is_given_nothing_else(run, tmp_path):
     code, _, err = run("explain", "a text", "--model", "own_models.small:rows")
     assert code == 2
-    assert "reads table rows: give --row JSON, or --file" in err
+    assert "reads table rows: pass --row JSON, or --file" in err
     (tmp_path / "rows.csv").write_text("name,age,size\nada,1,2\n")
     [found] = explained(run, "--file", "rows.csv", "--model", "own_models.small:rows", "--id-column", "name")
     assert found["features"] == ["age", "size"]

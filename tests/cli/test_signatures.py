@@ -172,7 +172,7 @@ def test_help_is_the_first_sentence_and_the_default():
     ],
 )
 def test_texts_are_read_as_the_declared_type(name, text, value):
-    assert OPTIONS[name].read(text) == value
+    assert OPTIONS[name].convert(text) == value
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_texts_are_read_as_the_declared_type(name, text, value):
 )
 def test_what_the_range_or_the_choices_do_not_allow_is_named(name, text, message):
     with pytest.raises(SettingError, match=message):
-        OPTIONS[name].read(text)
+        OPTIONS[name].convert(text)
 
 
 def test_metavars_come_from_types():

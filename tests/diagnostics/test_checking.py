@@ -574,7 +574,7 @@ def test_command_mistakes(run):
         (("--file", "reviews.jsonl", "--removals", "mask-tokn"), "Did you mean 'mask-token'"),
         (("--file", "reviews.jsonl", "--plot", "p.txt"), "--plot must end in"),
         (("--file", "reviews.jsonl", "--plot", "nowhere/p.png"), "There is no folder"),
-        (("--model", "digits", "--file", "reviews.jsonl"), "reads images: give --image"),
+        (("--model", "digits", "--file", "reviews.jsonl"), "reads images: pass --image"),
         (("--file", "reviews.jsonl", "--shares", "1.5"), "above 0 and below 1"),
     ):
         code, _, err = run(*arguments)

@@ -8,7 +8,6 @@ from math import log
 
 import numpy as np
 import pytest
-from tests.games import Game, converse, play
 from tests.reference import anchors as plain
 
 import pertinent
@@ -24,6 +23,7 @@ from pertinent.explainers.search.anchors import (
     lower_bounds,
     upper_bounds,
 )
+from pertinent.testing.games import Game, answer, play
 
 
 def rule(d, *clauses):
@@ -98,7 +98,7 @@ def some_samples():
     drawn_for = [(), (0,), (3,), (0, 3), (1, 4), (0, 1, 3)]
     for members in drawn_for:
         arms = Arms(np.isin(np.arange(6), members)[None])
-        assert converse(samples.draw(arms, np.zeros(40, dtype=np.int64)), game) == 40
+        assert answer(samples.draw(arms, np.zeros(40, dtype=np.int64)), game) == 40
         assert arms.n.tolist() == [40]
     sets = [
         (frozenset(np.flatnonzero(a).tolist()), frozenset(np.flatnonzero(b).tolist()))
@@ -131,8 +131,8 @@ def test_reused_samples_are_unbiased(keep):
     parent = np.isin(np.arange(7), [5])
     for seed in range(20):
         samples = Samples(a_task(game), keep, np.random.default_rng(seed))
-        converse(samples.draw(Arms(np.zeros((1, 7), dtype=bool)), np.zeros(300, dtype=np.int64)), game)
-        converse(samples.draw(Arms(parent[None]), np.zeros(300, dtype=np.int64)), game)
+        answer(samples.draw(Arms(np.zeros((1, 7), dtype=bool)), np.zeros(300, dtype=np.int64)), game)
+        answer(samples.draw(Arms(parent[None]), np.zeros(300, dtype=np.int64)), game)
         arms = samples.candidates([parent])
         features = (arms.masks & ~parent).argmax(axis=1)
         hits[features] += arms.hits
@@ -147,12 +147,12 @@ def test_what_is_known_is_not_asked_and_what_is_allowed_not_exceeded():
     samples = Samples(a_task(game, budget=24), 0.5, np.random.default_rng(0))
     arms = Arms(np.zeros((2, 5), dtype=bool))
     samples.allow(0.25)
-    assert converse(samples.draw(arms, np.tile([0, 1], 20)), game) >= 6
+    assert answer(samples.draw(arms, np.tile([0, 1], 20)), game) >= 6
     assert samples.left == 18
     assert arms.n[0] - arms.n[1] in (0, 1)
     samples.allow(1)
     for _ in range(9):
-        converse(samples.draw(arms, np.tile([0, 1], 20)), game)
+        answer(samples.draw(arms, np.tile([0, 1], 20)), game)
     assert game.distinct == len(game.masks) == 24 - samples.left
     assert arms.n.sum() <= 24 + 24
 
@@ -282,7 +282,7 @@ def test_one_run_serves_every_size(k, budget):
     game = linear(14, seed=8)
     explainer = Anchors()
     together = play(explainer, game, target=1, budget=budget, sparsities=(k / 14, 0.5), seed=4)
-    alone = converse(explainer.search(a_task(game, budget), k, np.random.default_rng(4)), game)
+    alone = answer(explainer.search(a_task(game, budget), k, np.random.default_rng(4)), game)
     np.testing.assert_array_equal(together.chosen[k / 14], alone)
 
 

@@ -8,12 +8,12 @@ from sklearn.linear_model import Lasso
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from tests import tiny_lm
-from tests.games import additive, play, random_table
 
 import pertinent
 from pertinent import Prompt
 from pertinent.errors import SettingError
 from pertinent.explainers.context_cite import ContextCite, lasso
+from pertinent.testing.games import additive, play, random_table
 
 SOURCES = ["Ann keeps the key.", "Bob keeps the map.", "Cleo keeps the lamp.", "Dan lost his shoes."]
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from tests.games import Game, additive, as_model, majority, play, unanimity
 
 import pertinent
 from pertinent.explainers.base import explainers
 from pertinent.masks import all_coalitions
+from pertinent.testing.games import Game, additive, as_model, majority, play, unanimity
 
 SAMPLED = ["banzhaf", "kernel-shap", "shapley", "shapley-sampling"]
 

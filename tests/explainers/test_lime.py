@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from lime.lime_base import LimeBase
 from scipy.stats import chisquare
-from tests.games import additive, play, random_table
 from tests.reference import lime as reference
 
 import pertinent
 from pertinent.errors import InputError, SettingError
 from pertinent.explainers.lime import Lime, draw_bins, draw_masks, proximity, ridge
+from pertinent.testing.games import additive, play, random_table
 
 
 @pytest.mark.parametrize("d", [2, 5, 12])

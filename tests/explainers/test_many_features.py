@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from tests.games import Game, additive, play
 
 from pertinent.errors import BudgetError
 from pertinent.explainers.lime import Lime, ridge
 from pertinent.explainers.shapley.kernel_shap import KernelShap, _inverse
+from pertinent.testing.games import Game, additive, play
 
 
 def test_kernel_shap_of_a_thousand_features():

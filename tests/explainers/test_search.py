@@ -15,17 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.stats import chi2, chisquare, multivariate_normal
-from tests.games import (
-    Game,
-    Smooth,
-    additive,
-    as_model,
-    as_probabilities,
-    majority,
-    play,
-    random_interactions,
-    random_table,
-)
 from tests.reference import lime
 from tests.reference.search import (
     best_subset,
@@ -50,6 +39,17 @@ from pertinent.explainers.search.ordered_search import OrderedSearch, in_order
 from pertinent.explainers.search.parallel_local_search import ParallelLocalSearch
 from pertinent.explainers.search.sampled_search import ExhaustiveSearch, RandomSearch
 from pertinent.explainers.search.thompson_search import SeenSets, ThompsonSearch, growth, toward
+from pertinent.testing.games import (
+    Game,
+    Smooth,
+    additive,
+    as_model,
+    as_probabilities,
+    majority,
+    play,
+    random_interactions,
+    random_table,
+)
 
 BOTH = ("sufficiency", "comprehensiveness")
 SEARCHES = (ExhaustiveSearch, ParallelLocalSearch, RandomSearch, ThompsonSearch)

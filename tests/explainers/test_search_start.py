@@ -8,7 +8,6 @@ from math import comb
 
 import numpy as np
 import pytest
-from tests.games import Smooth, as_model, play
 
 import pertinent
 from pertinent import Request
@@ -18,6 +17,7 @@ from pertinent.explainers.base import Explainer, Finding
 from pertinent.explainers.search.local import LocalSearch
 from pertinent.explainers.search.parallel_local_search import ParallelLocalSearch
 from pertinent.explainers.search.thompson_search import ThompsonSearch
+from pertinent.testing.games import Smooth, as_model, play
 
 SEARCHES = (ParallelLocalSearch, ThompsonSearch)
 every_search = pytest.mark.parametrize("kind", SEARCHES, ids=lambda c: c.name)

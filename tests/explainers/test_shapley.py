@@ -6,12 +6,12 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from tests.games import as_model, play, random_interactions, sum_of_unanimity, unanimity
 
 import pertinent
 from pertinent.explainers.base import explainers
 from pertinent.explainers.shapley.gaussian_process import Prior, estimate
 from pertinent.explainers.shapley.shapley import choose
+from pertinent.testing.games import as_model, play, random_interactions, sum_of_unanimity, unanimity
 
 D = 5
 ODD_SETS = [t for k in (1, 3, 5) for t in combinations(range(D), k)]

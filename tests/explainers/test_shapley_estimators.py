@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.games import Game, play, sum_of_unanimity
 
 import pertinent
 from pertinent.explainers.base import explainers
 from pertinent.explainers.shapley.kernel_shap import Coalitions, draw_coalitions, solve
 from pertinent.masks import all_coalitions, shapley_values_of
 from pertinent.stats import student_factor
+from pertinent.testing.games import Game, play, sum_of_unanimity
 
 
 def sparse_game(d, seed, sets=15, largest=4):

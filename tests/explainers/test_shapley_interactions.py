@@ -4,7 +4,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from tests import games
 from tests.reference import interactions as reference
 
 import pertinent
@@ -25,6 +24,7 @@ from pertinent.explainers.shapley.mask_design import design
 from pertinent.explainers.shapley.shapley_interactions import ShapleyInteractions
 from pertinent.masks import all_coalitions, full_mask, shapley_values_of
 from pertinent.rendering.pairs import shown_triples
+from pertinent.testing import games
 
 D = 5
 TABLE = games.random_table(D, 0).values(all_coalitions(D))

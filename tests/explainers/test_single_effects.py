@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.games import Game, play
 
 import pertinent
 from pertinent import Prompt
 from pertinent.errors import BudgetError
 from pertinent.explainers.single_effects import PRIORS, SingleEffects, fit
+from pertinent.testing.games import Game, play
 
 
 def plain(masks, y, n_effects, weights, steps=50):

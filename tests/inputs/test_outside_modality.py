@@ -97,7 +97,7 @@ def test_gradients_attacks_and_neighbours_follow_its_values(example, model):
     for method in ("integrated-gradients", "expected-gradients", "counterfactual"):
         assert pertinent.explain(module, SERIES, method, **QUIET).top(1)[0][0] == "70–79"
     attacked = pertinent.attack_radius(module, SERIES, **QUIET)
-    assert attacked.found.all()
+    assert attacked.succeeded.all()
     assert attacked.perturbed.shape == (1, 120)
     found = pertinent.sensitivity(model, [SERIES], "leave-one-out", sparsity=0.05, samples=3, **QUIET)
     assert found.mean("leave-one-out", "set-sensitivity") == 0
@@ -121,7 +121,7 @@ def test_the_command_line_reads_it_for_a_model_of_the_users_own(example, tmp_pat
         assert main([*explain, *given, "--json", "-"]) == 0
         assert json.loads(capsys.readouterr().out)
     assert main([*explain, "a text"]) != 0
-    assert "reads time-series inputs: give --row JSON, or --file" in capsys.readouterr().err
+    assert "reads time-series inputs: pass --row JSON, or --file" in capsys.readouterr().err
 
 
 def test_a_saved_series_needs_its_modality_to_be_read(model, monkeypatch):

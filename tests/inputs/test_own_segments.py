@@ -9,7 +9,8 @@ from pertinent.errors import InputError, SettingError
 from pertinent.inputs.base import Truncation
 from pertinent.inputs.image import image_input
 from pertinent.inputs.modality import input_from_dict
-from pertinent.inputs.text import Text, own_spans
+from pertinent.inputs.segmentation import custom_spans
+from pertinent.inputs.text import Text
 from pertinent.removals import Constant, MaskToken, SliceOut
 from pertinent.removals.base import kept_tokens
 from tests import tiny
@@ -68,9 +69,9 @@ TEXT = "w1, w2 w3 w4 w5"
 
 
 def test_spans_are_sorted_and_checked():
-    assert own_spans(Text(TEXT), SPANS).tolist() == [[0, 0, 3], [0, 8, 13]]
-    assert own_spans(Text(TEXT), np.array([[0, 0, 3]])).tolist() == [[0, 0, 3]]
-    assert own_spans(Text("a b", "c d"), [(1, 0, 1), (0, 2, 3)]).tolist() == [[0, 2, 3], [1, 0, 1]]
+    assert custom_spans(Text(TEXT), SPANS).tolist() == [[0, 0, 3], [0, 8, 13]]
+    assert custom_spans(Text(TEXT), np.array([[0, 0, 3]])).tolist() == [[0, 0, 3]]
+    assert custom_spans(Text("a b", "c d"), [(1, 0, 1), (0, 2, 3)]).tolist() == [[0, 2, 3], [1, 0, 1]]
 
 
 @pytest.mark.parametrize(
@@ -90,14 +91,14 @@ def test_spans_are_sorted_and_checked():
 )
 def test_spans_that_do_not_fit(spans, reason):
     with pytest.raises(InputError, match=reason):
-        own_spans(Text(TEXT), spans)
+        custom_spans(Text(TEXT), spans)
 
 
 def test_spans_of_a_pair_say_which_text():
     with pytest.raises(InputError, match=r"\(segment, start, end\)"):
-        own_spans(Text("a b", "c d"), [(0, 1)])
-    with pytest.raises(InputError, match="may be cut"):
-        own_spans(Text.from_input({"query": "who", "document": "me"}), [(0, 0, 3)])
+        custom_spans(Text("a b", "c d"), [(0, 1)])
+    with pytest.raises(InputError, match="is in a text that is never removed"):
+        custom_spans(Text.from_input({"query": "who", "document": "me"}), [(0, 0, 3)])
 
 
 def test_what_a_function_reads_keeps_the_text_between_spans():

@@ -8,7 +8,8 @@ import pytest
 
 import pertinent
 from pertinent.errors import SettingError
-from pertinent.inputs.text import PASSAGE, Text, cut
+from pertinent.inputs.segmentation import PASSAGE, cut
+from pertinent.inputs.text import Text
 from tests import tiny
 
 
@@ -85,7 +86,7 @@ def test_very_long_texts_have_about_200_passages():
 
 
 def test_a_transformer_too(monkeypatch):
-    monkeypatch.setattr("pertinent.inputs.text.MOST_WORDS", 10)
+    monkeypatch.setattr("pertinent.inputs.segmentation.MOST_WORDS", 10)
     model = pertinent.wrap(tiny.pair("bert"))
     e = pertinent.explain(model, "a good film. " * 4, budget=60)
     assert e.input.granularity == "passages:20"
@@ -95,19 +96,28 @@ def test_a_transformer_too(monkeypatch):
 
 
 def test_a_fit_cuts_all_texts_alike(monkeypatch):
-    monkeypatch.setattr("pertinent.inputs.text.MOST_WORDS", 10)
+    monkeypatch.setattr("pertinent.inputs.segmentation.MOST_WORDS", 10)
     texts = ["good bad " * n for n in (2, 3, 4, 9, 3, 2)]
     fitted = pertinent.fit(MODEL, texts, "aim", epochs=1, progress=False)
     assert fitted.traits.fitted_features == "words"
     assert len(pertinent.explain(MODEL, texts[3], fitted).features) == 18
 
 
-def test_thai_is_split_into_words_where_a_library_is_there(monkeypatch):
+def test_thai_is_split_into_letters_or_by_a_library_into_words(monkeypatch):
     text = "ฉันรักแมว and dogs"
-    assert passages(text, "words") == ["ฉันรักแมว", "and", "dogs"]
+    letters = ["ฉั", "น", "รั", "ก", "แ", "ม", "ว", "and", "dogs"]
+    assert passages(text, "words") == letters
     words = SimpleNamespace(word_tokenize=lambda run: ["ฉัน", "รัก", "แมว"] if run == "ฉันรักแมว" else [run])
-    monkeypatch.setattr("pertinent.inputs.text.find_spec", lambda name: name == "pythainlp")
-    monkeypatch.setattr("pertinent.inputs.text.optional", lambda name: words)
+    monkeypatch.setattr("pertinent.inputs.segmentation.find_spec", lambda name: name == "pythainlp")
+    monkeypatch.setattr("pertinent.inputs.segmentation.optional", lambda name: words)
     assert passages(text, "words") == ["ฉัน", "รัก", "แมว", "and", "dogs"]
     words.word_tokenize = lambda run: ["lost"]  # characters are never dropped
-    assert passages(text, "words") == ["ฉันรักแมว", "and", "dogs"]
+    assert passages(text, "words") == letters
+
+
+def test_passages_of_chinese_end_with_sentences():
+    sentence = "这部电影的开头有一点慢，但是演员的表演非常精彩，结尾也很好。"
+    text = "".join(f"{i}、{sentence}" for i in range(60))
+    assert all(passage.endswith("。") for passage in passages(text, "passages:20"))
+    levels = MODEL.prepare(text, "coarse-to-fine").levels
+    assert [int(level.max()) + 1 for level in levels] == [30, 60, len(passages(text, "words"))]

@@ -7,44 +7,54 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pertinent.inputs.text import PARAGRAPH, SENTENCE, Text, cut
+from pertinent.inputs.segmentation import cut, pattern
+from pertinent.inputs.text import Text
 
 PLAIN = {
-    SENTENCE: re.compile(r"\S(?:.*?)(?:[.!?…。！？]+(?=\s|$)|(?=\n)|$)", re.DOTALL),
-    PARAGRAPH: re.compile(r"\S(?:.*?)(?=\n\s*\n|\s*$)", re.DOTALL),
+    "sentences": r"\S.*?(?:[.!?…]+(?=\s|$)|[.!?…]*[。！？।۔؟][.!?…。！？।۔؟]*[)」”\"']*|(?=\n)|$)",
+    "lines": r"\S.*?(?=\s*(?:\n|$))",
+    "paragraphs": r"\S.*?(?=\n\s*\n|\s*$)",
 }
 """Reference patterns, which read like the definitions but take quadratic time."""
 
 
-@pytest.mark.parametrize("pattern", PLAIN, ids=("sentences", "paragraphs"))
-def test_spans_equal_the_reference(pattern):
+@pytest.mark.parametrize("unit", PLAIN)
+def test_spans_equal_the_reference(unit):
+    plain = re.compile(PLAIN[unit], re.DOTALL)
+
     @settings(max_examples=2000, deadline=None, database=None, derandomize=True)
-    @given(st.text(alphabet="ab.!…。 \n\t\r\u00a0", max_size=24))
+    @given(st.text(alphabet="ab.!…。।)” \n\t\r\u00a0", max_size=24))
     @example("Dr. Who?! No.\n\n\n  Yes…\n")
     @example("...a... .b\n.\n . \n")
     def compare(text):
-        spans = [found.span() for found in pattern.finditer(text)]
-        assert spans == [found.span() for found in PLAIN[pattern].finditer(text)]
+        spans = [match.span() for match in pattern(unit).finditer(text)]
+        assert spans == [match.span() for match in plain.finditer(text)]
 
     compare()
 
 
 @pytest.mark.parametrize(
-    ("pattern", "make"),
+    ("unit", "make"),
     [
-        (SENTENCE, lambda n: "a " + "." * n + "x"),
-        (SENTENCE, lambda n: "." * n + "\n" + "!x" * n),
-        (PARAGRAPH, lambda n: "a" + " " * n + "b"),
-        (PARAGRAPH, lambda n: "a" + " \n" * n),
-        (PARAGRAPH, lambda n: "a" + "\n" * n + "b" + " " * n),
+        ("sentences", lambda n: "a " + "." * n + "x"),
+        ("sentences", lambda n: "." * n + "\n" + "!x" * n),
+        ("sentences", lambda n: "。" * n + "a" + "।)" * n),
+        ("words", lambda n: "." * n),
+        ("words", lambda n: "a." * n),
+        ("words", lambda n: "a@" * n),
+        ("words", lambda n: "1," * n + "http://" + "!" * n),
+        ("lines", lambda n: "a" + " " * n + "b" + " " * n),
+        ("paragraphs", lambda n: "a" + " " * n + "b"),
+        ("paragraphs", lambda n: "a" + " \n" * n),
+        ("paragraphs", lambda n: "a" + "\n" * n + "b" + " " * n),
     ],
 )
-def test_time_grows_with_the_length(pattern, make):
+def test_time_grows_with_the_length(unit, make):
     def measure(n):
         text, times = make(n), []
         for _ in range(3):
             start = time.perf_counter()
-            list(pattern.finditer(text))
+            list(pattern(unit).finditer(text))
             times.append(time.perf_counter() - start)
         return min(times)
 

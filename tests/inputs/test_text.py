@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 import pertinent
 from pertinent.errors import InputError, SettingError
 from pertinent.inputs.base import Truncation
-from pertinent.inputs.text import Text, cut
+from pertinent.inputs.prompt import Prompt
+from pertinent.inputs.segmentation import cut
+from pertinent.inputs.text import Text
 from tests import tiny
 
 
@@ -24,14 +26,45 @@ def test_words():
     assert names("naïve café 你好 हिन्दी ok") == ["naïve", "café", "你", "好", "हिन्दी", "ok"]
 
 
-def test_sentences():
-    assert names("It rains. Does it?  Yes!\nNo dot here", "sentences") == [
-        *("It rains.", "Does it?", "Yes!", "No dot here")
-    ]
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("3.14, 1,000.50 or v1.2.", ["3.14", ",", "1,000.50", "or", "v1.2", "."]),
+        ("a.b@c.org, (https://x.y/z?q=1).", ["a.b@c.org", ",", "(", "https://x.y/z?q=1", ")."]),
+        ("见https://x.y/z。ABC公司", ["见", "https://x.y/z", "。", "ABC", "公", "司"]),
+        ("テスト 東京 𠀀𠀁", ["テ", "ス", "ト", "東", "京", "𠀀", "𠀁"]),
+        ("كِتَاب ខ្មែរ ok", ["كِتَاب", "ខ្មែ", "រ", "ok"]),
+        ("a 👍🏽❤️ b 👨‍👩‍👧!", ["a", "👍🏽❤️", "b", "👨‍👩‍👧!"]),
+    ],
+)  # fmt: skip
+def test_words_of_many_kinds(text, words):
+    assert names(text) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("It rains. Does it?  Yes!\nNo dot here", ["It rains.", "Does it?", "Yes!", "No dot here"]),
+        ("It costs 3.14 euros. See x.org.", ["It costs 3.14 euros.", "See x.org."]),
+        ("他说：“好！”然后走了。真的？是", ["他说：“好！”", "然后走了。", "真的？", "是"]),
+        ("यह अच्छा है।वह भी॥ हाँ", ["यह अच्छा है।", "वह भी॥", "हाँ"]),
+        ("یہ اچھا ہے۔ کیا؟ ہاں", ["یہ اچھا ہے۔", "کیا؟", "ہاں"]),
+    ],
+)
+def test_sentences(text, sentences):
+    assert names(text, "sentences") == sentences
+
+
+def test_lines_and_paragraphs():
+    text = "One. Two.\n  Three  \n\n\nFour\n"
+    assert names(text, "lines") == ["One. Two.", "Three", "Four"]
+    assert names(text, "paragraphs") == ["One. Two.\n  Three  ", "Four"]
+    prompt = Prompt("{a} and more", slots={"a": "x\ny"}).rendered()
+    assert prompt.spans("lines").tolist() == [[0, 0, 1], [0, 2, 3]]
 
 
 @settings(max_examples=200, deadline=None)
-@for_all(st.text(min_size=1, max_size=60), st.sampled_from(["words", "sentences"]))
+@for_all(st.text(min_size=1, max_size=60), st.sampled_from(["words", "sentences", "lines", "paragraphs"]))
 def test_every_visible_character_belongs_to_one_feature(text, granularity):
     if not text.strip():
         return

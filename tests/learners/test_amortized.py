@@ -21,8 +21,8 @@ from pertinent.learners.networks.token_scorers import TokenScorer
 from pertinent.models.transformer import TransformerModel
 from pertinent.runs.explanation_steps import REPEATED
 from pertinent.stats import spearman
+from pertinent.testing.games import random_interactions
 from tests import tiny
-from tests.games import random_interactions
 from tests.learners import write_digest
 
 OPTIONS = {"samples": 8, "epochs": 6, "learning_rate": 3e-3, "batch_size": 8, "progress": False}

@@ -7,8 +7,8 @@ import torch
 import pertinent
 from pertinent.errors import SettingError
 from pertinent.learners.methods.fastshap import CoalitionValues, FastShap, FastShapLearner
+from pertinent.testing.games import additive, as_model, play, random_interactions
 from tests.explanations import explanation_by_hand
-from tests.games import additive, as_model, play, random_interactions
 
 LEARNER = FastShapLearner()
 

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 from tests.explanations import explanation_by_hand
-from tests.games import Game, converse
 
 import pertinent
 from pertinent.cli import main
 from pertinent.errors import SettingError
 from pertinent.metrics.top_features import ClassFaithfulness, ClassIoU
 from pertinent.outputs import Labels, PlainValues
+from pertinent.testing.games import Game, answer
 
 NAMES = ("world", "sports", "business")
 
@@ -36,7 +36,7 @@ def explanation_of(class_scores, target=0, game=GAME, output=None):
 
 
 def measure(metric, explanation, game=GAME):
-    return converse(metric.measure(explanation), game)
+    return answer(metric.measure(explanation), game)
 
 
 @pytest.mark.parametrize("target", [0, 1, 2])
@@ -89,10 +89,10 @@ def test_methods_that_score_one_class():
 def test_outputs_that_are_not_classes():
     values = Game(4, lambda masks: masks @ VOTES)
     e = explanation_of(VOTES.T, game=values, output=PlainValues())
-    with pytest.raises(SettingError, match="answers with values, not with classes"):
+    with pytest.raises(SettingError, match="class-faithfulness needs classes, but the model has values"):
         measure(ClassFaithfulness(), e, values)
     e = explanation_of(VOTES.T, game=values, output=Labels())
-    with pytest.raises(SettingError, match="answers with labels, not with classes"):
+    with pytest.raises(SettingError, match="class-faithfulness needs classes, but the model has labels"):
         measure(ClassFaithfulness(), e, values)
     assert measure(ClassIoU(k=1), e, values) == {None: 0.0}
     one = Game(4, lambda masks: masks @ VOTES[:, :1])

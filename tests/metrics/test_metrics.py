@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.explanations import explanation_by_hand
-from tests.games import additive, as_model, as_probabilities, converse, random_interactions, random_table
 from tests.reference import metrics as reference
 
 import pertinent
@@ -16,6 +15,14 @@ from pertinent.metrics.ablation import Comprehensiveness, Deletion, Insertion, S
 from pertinent.outputs import log_odds
 from pertinent.removals import Constant, FromBackground
 from pertinent.stats import bootstrap, resampling
+from pertinent.testing.games import (
+    additive,
+    answer,
+    as_model,
+    as_probabilities,
+    random_interactions,
+    random_table,
+)
 
 SCALES = ("natural", "weight-of-evidence")
 
@@ -26,7 +33,7 @@ def explanation_of(game, scores, target=1, chosen=None):
 
 
 def measure(metric, game, scores, **options):
-    return converse(metric.measure(explanation_of(game, scores, **options)), game)
+    return answer(metric.measure(explanation_of(game, scores, **options)), game)
 
 
 # -- sizes --------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ def test_where_no_set_can_be_attacked_all_features_count(row, name):
     value, asked = measured(name, row, lambda size: 2.0 if size == 4 else np.inf)
     assert asked[1:] == [[4, 1, 1, 1, 1]]
     assert value == pytest.approx(3.0 * 50)
-    with pytest.raises(ModelError, match="not even on all of them"):
+    with pytest.raises(ModelError, match="No attack changes the prediction"):
         measured(name, row, lambda size: np.inf)
 
 

@@ -5,7 +5,6 @@ from math import log
 import numpy as np
 import pytest
 from tests.explanations import explanation_by_hand
-from tests.games import Game, as_probabilities, converse, random_table
 
 import pertinent
 from pertinent.errors import SettingError
@@ -19,6 +18,7 @@ from pertinent.metrics.top_features import (
     PositiveDeltaLogOdds,
 )
 from pertinent.outputs import TINY, Labels, PlainValues
+from pertinent.testing.games import Game, answer, as_probabilities, random_table
 
 
 def voting(*weights, offset=0.0):
@@ -43,7 +43,7 @@ def explanation_of(game, scores, target=1, output=None, **fields):
 
 
 def measure(metric, game, scores, **options):
-    return converse(metric.measure(explanation_of(game, scores, **options)), game)
+    return answer(metric.measure(explanation_of(game, scores, **options)), game)
 
 
 # -- faithfulness -------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ SELECTS = {"selected": 1}
 @pytest.mark.parametrize("metric", [SufficiencyOfSelected, ShareRemoved])
 def test_scores_that_select_nothing_need_a_number_or_a_threshold(metric):
     game = voting(0.4, 0.3, 0.2)
-    with pytest.raises(SettingError, match=f"scores of by-hand are not probabilities.*{metric.name}:k=5"):
+    with pytest.raises(SettingError, match=f"`k` or `threshold`, as in {metric.name}:k=5"):
         measure(metric(), game, [0.4, 0.3, 0.2])
     by_number = measure(metric(k=2), game, [0.4, 0.3, 0.2])
     assert by_number == measure(metric(threshold=0.25), game, [0.4, 0.3, 0.2])
@@ -230,8 +230,8 @@ def test_sufficiency_of_an_answer_is_its_overlap():
     [
         (Faithfulness(), "a plain value is no decision.*sufficiency"),
         (Monotonicity(), "a plain value is no decision"),
-        (PositiveDeltaLogOdds(), "Log-odds need probabilities"),
-        (NegativeDeltaLogOdds(), "Log-odds need probabilities"),
+        (PositiveDeltaLogOdds(), "needs probabilities"),
+        (NegativeDeltaLogOdds(), "needs probabilities"),
         (SufficiencyOfSelected(), "needs probabilities, or an overlap"),
     ],
 )

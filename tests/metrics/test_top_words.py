@@ -4,13 +4,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from tests.games import converse
 
 import pertinent
 from pertinent.errors import FileError, MissingExtra, SettingError
 from pertinent.metrics import english_words
 from pertinent.metrics.english_words import Brevity, Purity, Senses, clusters
 from pertinent.results.explanation import Explanation
+from pertinent.testing.games import answer
 
 SENSES = {
     "movie": ({"movie.n.01"}, set()),
@@ -42,7 +42,7 @@ def explanation_of(text, scores=None, features="words", kind=None):
 
 
 def measure(metric, explanation):
-    return converse(metric.measure(explanation), None)
+    return answer(metric.measure(explanation), None)
 
 
 def test_purity_by_hand():
@@ -99,9 +99,9 @@ def test_brevity_by_hand():
 
 @pytest.mark.parametrize("metric", [Purity(), Brevity()])
 def test_only_words_are_words(metric):
-    with pytest.raises(SettingError, match="about words, but the features are sentences"):
+    with pytest.raises(SettingError, match="counts words, but the features are sentences"):
         measure(metric, explanation_of("One film. Two films.", features="sentences"))
-    with pytest.raises(SettingError, match="about words, but the features are columns"):
+    with pytest.raises(SettingError, match="counts words, but the features are columns"):
         measure(metric, explanation_of([1.0, 2.0], features=None, kind="table"))
 
 

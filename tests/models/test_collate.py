@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pertinent.errors import InputError
-from pertinent.inputs.text import Tokens
+from pertinent.inputs.tokens import Tokens
 from pertinent.models.tokens.batches import collate
 from pertinent.removals.base import TokenRows
 

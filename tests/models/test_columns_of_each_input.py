@@ -8,7 +8,8 @@ import pytest
 import pertinent
 from pertinent.asks import Values
 from pertinent.errors import InputError, ModelError
-from pertinent.inputs.text import Text, cut, text_input
+from pertinent.inputs.segmentation import cut
+from pertinent.inputs.text import Text, text_input
 from pertinent.models.base import Handlers, Model, answer_now
 from pertinent.outputs import Classes, PlainValues
 

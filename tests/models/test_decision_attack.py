@@ -9,7 +9,7 @@ from pertinent.api.attack_radius import attack_radius
 from pertinent.errors import ModelError, SettingError
 from pertinent.models.attacks.decision_attack import MOST_KNOWN, TRIES
 from pertinent.rendering.tables import attack_notes
-from pertinent.results.attack_results import Attacks
+from pertinent.results.attack_results import Attacks, unattacked_note
 
 QUIET = {"progress": False}
 
@@ -47,7 +47,7 @@ def test_images_under_modules_are_attacked_by_decisions():
     sets = np.zeros((2, 16), dtype=bool)
     sets[0, :2] = sets[1, 5:] = True
     found = attack_radius(model, image, sets, algorithm="decision", features="pixels", **QUIET)
-    assert found.found.tolist() == [True, False]
+    assert found.succeeded.tolist() == [True, False]
     assert found.radii[0] == pytest.approx(0.3 * np.sqrt(2), rel=0.05)
     assert Threshold()(torch.tensor(found.perturbed).float())[0].argmax() == 1
 
@@ -79,7 +79,7 @@ def spread(n, n_rare):
 def test_tables_start_at_rows_of_the_background_where_nothing_else_is_found(n, n_rare):
     background, x = spread(n, n_rare), np.zeros(D)
     found = attack_radius(pertinent.wrap(rare, background=background), x, **QUIET)
-    assert found.found[0]
+    assert found.succeeded[0]
     assert rare(found.perturbed)[0].argmax() == 1
     farthest = np.linalg.norm(background[n - n_rare] / background.std(axis=0))
     if n <= MOST_KNOWN:  # the nearest of them is the first
@@ -90,7 +90,7 @@ def test_columns_that_may_not_change_stay_as_they_are_at_the_start():
     sets = np.ones((2, D), dtype=bool)
     sets[1, 0] = False
     found = attack_radius(pertinent.wrap(rare, background=spread(50, 5)), np.zeros(D), sets, **QUIET)
-    assert found.found.tolist() == [True, False]
+    assert found.succeeded.tolist() == [True, False]
     assert (found.changes[1] == 0).all()
 
 
@@ -135,15 +135,15 @@ def test_missing_values_stay_as_they_are_and_the_others_are_attacked(holed, norm
     assert exact * 0.999 <= found.radii[0] <= exact * 1.1
     assert above(found.perturbed)[0].argmax() == 0
     assert np.isnan(found.perturbed[0, 1])
-    assert found.left_out == ("gone",)
-    assert "left as they are by attacks: gone." in attack_notes(Attacks([found]))[1]
+    assert found.unattacked == ("gone",)
+    assert "because they have no value (NaN): gone." in attack_notes(Attacks([found]))[1]
 
 
 @pytest.mark.parametrize("method", ["counterfactual", "greedy-as"])
-def test_explanations_by_attacks_say_what_was_left_out(holed, method):
+def test_explanations_by_attacks_note_features_without_value(holed, method):
     e = pertinent.explain(holed, [0.7, np.nan, 0.7], method, **QUIET)
     assert set(e.ranking[:2].tolist()) == {0, 2}
-    assert e.notes == ("Without a value (NaN), so left as they are by attacks: gone.",)
+    assert e.notes == (unattacked_note(["gone"]),)
     assert pertinent.explain(holed, [0.7, 0.5, 0.7], method, **QUIET).notes == ()
 
 

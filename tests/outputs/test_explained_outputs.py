@@ -92,7 +92,7 @@ def test_a_value_is_no_decision():
     assert pertinent.evaluate(model, e, "sufficiency").rows
     from pertinent.metrics.ablation import Sufficiency
 
-    with pytest.raises(SettingError, match="Weight of evidence needs probabilities"):
+    with pytest.raises(SettingError, match="for a model of plain values"):
         pertinent.evaluate(model, e, Sufficiency(scale="weight-of-evidence"))
 
 

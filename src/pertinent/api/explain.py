@@ -91,8 +91,8 @@ def explain(
         ``"background:rows=20"``; by default what suits the model (attention-mask for transformers).
         In Python also an instance.
     features
-        What a feature is: ``"words"``, ``"tokens"``, ``"sentences"``, ``"passages:50"`` (of at
-        most 50 words, the default for texts of more than 500); ``"patches:4"``,
+        What a feature is: ``"words"``, ``"tokens"``, ``"sentences"``, ``"lines"``, ``"paragraphs"``,
+        ``"passages:50"`` (of at most 50 words, the default for texts of more than 500); ``"patches:4"``,
         ``"pixels"``, ``"superpixels:50"``; ``"columns"``. In Python also custom features: an array of
         segment numbers (height, width) for images, a list of character spans (start, end) for a
         text. For several inputs a list with one entry for each.

@@ -1,4 +1,4 @@
-"""The command line. Nothing heavy is imported before a command runs."""
+"""Command line. Heavy modules are imported only by the command that needs them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from traceback import format_exc
 from pertinent.cli.command_output import NothingDone, complain, conclude, logging_to_stderr
 from pertinent.cli.commands import COMMANDS
 from pertinent.cli.parser import main_parser, parse
-from pertinent.cli.signatures import given
+from pertinent.cli.signatures import call_with
 from pertinent.errors import PertinentError
 
 BAD_USAGE = 2
@@ -24,7 +24,7 @@ TERMINATED = 143
 
 
 class Terminated(KeyboardInterrupt):
-    """The process was told to end by SIGTERM, as a cluster's scheduler does; what is done is kept."""
+    """Exception raised on SIGTERM, which cluster schedulers send; finished work is kept."""
 
 
 def _terminate(*_: object) -> None:
@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if argv is None and isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a terminal may not know every character
+        sys.stdout.reconfigure(errors="replace")  # the terminal may lack some characters
     if not arguments:
         main_parser().print_help()
         return BAD_USAGE
@@ -46,13 +46,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         args = parse(arguments)
         with logging_to_stderr(quiet=getattr(args, "quiet", False), debug=debug):
             verb = resolve_name(f"pertinent.cli.{COMMANDS[args.command].runs}")
-            return int(given(args, partial(verb, args)))
+            return int(call_with(args, partial(verb, args)))
     except KeyboardInterrupt as stopped:
         terminated = isinstance(stopped, Terminated)
         complain(_stopped("terminated" if terminated else "interrupted", arguments))
         return TERMINATED if terminated else INTERRUPTED
     except BrokenPipeError:
-        # The reader closed the pipe, as `head` does; Python must not fail when it flushes at exit.
+        # The reader, for example `head`, closed the pipe: redirect stdout so that the flush at exit succeeds.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except NothingDone as error:
@@ -64,8 +64,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return BAD_USAGE
 
 
-def _stopped(how: str, arguments: Sequence[str]) -> str:
-    """How the run was stopped, and how to continue it if that is possible."""
+def _stopped(reason: str, arguments: Sequence[str]) -> str:
+    """Return a message with the reason and, if possible, the command that continues the run."""
     if arguments[0] not in ("explain", "compare", "fit") or not any(a[:5] == "--out" for a in arguments):
-        return how
-    return f"{how}; what is finished is kept. To continue: pertinent {shlex.join(arguments)}"
+        return reason
+    return f"{reason}; finished work is kept. To continue: pertinent {shlex.join(arguments)}"

@@ -1,4 +1,4 @@
-"""`pertinent benchmark`: a benchmark that is described in a YAML or JSON file."""
+"""`pertinent benchmark`: a benchmark described by a YAML or JSON file."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from pertinent.runs.model_names import is_own, load_model, load_own
 
 @dataclass(frozen=True)
 class DataFile:
-    """A data set: a file and its columns, as the flags of `pertinent explain` name them.
+    """Data set: a file and its columns, as in the flags of `pertinent explain`.
 
-    The file may also be ``package.module:name``: the inputs themselves, or a function that returns them.
+    The file may also be ``package.module:name``: the inputs, or a function that returns them.
     """
 
     file: str
@@ -38,7 +38,7 @@ class DataFile:
 
 @dataclass(frozen=True)
 class BenchmarkFile:
-    """A benchmark: data sets and models by name, methods, metrics, seeds, and words of `compare`."""
+    """Benchmark: data sets and models by name, methods, metrics, seeds, and arguments of `compare`."""
 
     data: Mapping[str, DataFile]
     models: Mapping[str, str]
@@ -51,20 +51,20 @@ class BenchmarkFile:
 
 
 _RESERVED = {*BenchmarkFile.__dataclass_fields__, "model", "inputs", "out", "progress"}
-"""Arguments of `compare` that must not be among the `words` of a description."""
+"""Arguments of `compare` that the `words` of a description must not contain."""
 
 
 def benchmark(args: Namespace, *, file: Annotated[Path, "FILE.yaml"], out: Annotated[Path, "FOLDER"]) -> int:
-    """Run a benchmark that a file describes, and keep all of it in a folder.
+    """Run a benchmark described by a file, and save it in a folder.
 
-    The same command continues a benchmark that was stopped, and does only what is new in its description.
+    The same command continues a stopped benchmark, and runs only what was added to its description.
 
     Parameters
     ----------
     file
-        The description: data, models, methods, metrics, seeds and words, as YAML or JSON.
+        The description as YAML or JSON: data, models, methods, metrics, seeds and words.
     out
-        The folder to write: explanations and a summary as Parquet, a table with p-values, and pictures.
+        The folder to write: explanations and a summary as Parquet, a table with p-values, and figures.
     """
     output = CommandOutput(quiet=args.quiet)
     for evaluation in run_description(file, out, output.progress).evaluations.values():
@@ -73,27 +73,24 @@ def benchmark(args: Namespace, *, file: Annotated[Path, "FILE.yaml"], out: Annot
 
 
 def run_description(file: Path, out: Path, progress: Callback | bool | None = None) -> pertinent.Benchmark:
-    """Run the benchmark that a file describes."""
-    wanted = read_description(file)
-    data = {name: _inputs(own, file.parent) for name, own in wanted.data.items()}
-    models = {name: load_model(own, wanted.device, wanted.dtype) for name, own in wanted.models.items()}
-    methods = load_methods(wanted.methods, ())
-    words = {"seeds": wanted.seeds, "progress": progress, **wanted.words}
-    return pertinent.benchmark(data, models, methods, wanted.metrics, out=out, **words)
+    """Run the benchmark described by a file."""
+    b = read_description(file)
+    data = {name: _inputs(data_file, file.parent) for name, data_file in b.data.items()}
+    models = {name: load_model(model, b.device, b.dtype) for name, model in b.models.items()}
+    words = {"seeds": b.seeds, "progress": progress, **b.words}
+    return pertinent.benchmark(data, models, load_methods(b.methods, ()), b.metrics, out=out, **words)
 
 
 def read_description(file: Path) -> BenchmarkFile:
-    """Read the description of a benchmark; an error names what is wrong in it."""
-    import yaml  # a dependency of transformers; JSON is YAML, too
+    """Read the description of a benchmark; an error names the invalid field."""
+    import yaml  # a dependency of transformers; it also reads JSON
 
     try:
         plain = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise FileError(f"{str(file)!r} cannot be read: {error}") from error
     if not isinstance(plain, dict):
-        raise FileError(
-            f"{str(file)!r} must have the fields of a benchmark, such as data, models and methods."
-        )
+        raise FileError(f"{str(file)!r} must have the fields of a benchmark: data, models and methods.")
     _check_names(plain, BenchmarkFile, file.name)
     data = plain.get("data")
     for name, fields in data.items() if isinstance(data, dict) else ():
@@ -106,14 +103,14 @@ def read_description(file: Path) -> BenchmarkFile:
     reserved = [name for name in description.words if name in _RESERVED]
     if reserved:
         raise SettingError(
-            f"{file.name}: `words` must not have {', '.join(map(repr, reserved))}: the other fields and the "
-            "command line set it."
+            f"{file.name}: `words` must not contain {', '.join(map(repr, reserved))}, which other fields or "
+            "the command line set."
         )
     return description
 
 
 def _check_names(plain: Mapping[Any, Any], kind: type[BenchmarkFile | DataFile], where: str) -> None:
-    """Raise a `SettingError` for a field that `kind` does not have."""
+    """Raise a `SettingError` for a name that is no field of `kind`."""
     for name in plain:
         if name not in kind.__dataclass_fields__:
             raise unknown(f"field of {where}", name, kind.__dataclass_fields__)
@@ -121,8 +118,8 @@ def _check_names(plain: Mapping[Any, Any], kind: type[BenchmarkFile | DataFile],
 
 def _inputs(data: DataFile, folder: Path) -> Any:
     if is_own(data.file):
-        found = load_own(data.file, "the file of a data set")
-        return list(found() if callable(found) else found)[: data.limit]
+        inputs = load_own(data.file, "the file of a data set")
+        return list(inputs() if callable(inputs) else inputs)[: data.limit]
     texts = TextColumns(data.column, data.pair_column, data.query_column)
     records = read_file(str(folder / data.file), FileColumns(None, texts, data.label_column), data.limit)
     return as_inputs(records)

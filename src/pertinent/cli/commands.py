@@ -1,4 +1,4 @@
-"""The commands: the public function behind each, and what the terminal adds or leaves out."""
+"""Commands: the public function of each command, and its differences from the function."""
 
 from __future__ import annotations
 
@@ -9,20 +9,25 @@ from typing import Any
 
 from pertinent.api.evaluate import DEFAULT_METRICS
 
+POSITIONAL = {
+    "inputs": ("[TEXT …]", ""),
+    "explanations": ("FILE", "a file written by `pertinent explain --out`"),
+    "files": ("FILE …", "the files of all shards, written by `pertinent explain --shard --out`"),
+    "study": ("FOLDER", "a folder written by `pertinent study create`"),
+}
+"""Parameters that are positional arguments: the metavar and the help."""
+
 ELSEWHERE = {
+    **{name: metavar for name, (metavar, _) in POSITIONAL.items()},
     "model": "--model, --device and --dtype",
-    "inputs": "TEXT, --file, --image and --row",
-    "explanations": "FILE, which `pertinent explain --out` wrote",
-    "files": "FILE, one for each shard, which `pertinent explain --shard --out` wrote",
     "ids": "--id-column",
     "labels": "--label-column",
     "settings": "--set",
     "cluster": "--ray, --workers, --cpus-per-worker, --gpus-per-worker and --block-size",
     "words": "the flags of `pertinent explain`, and --set",
-    "study": "FOLDER, which `pertinent study create` made",
-    "progress": "a callback is Python's; --quiet switches the bar off",
+    "progress": "only in Python; --quiet switches the bar off",
 }
-"""Parameters that are no flag of the same name, and how they are given instead."""
+"""Parameters without a flag of the same name, and the arguments that replace them."""
 
 READERS = {
     "annotations": ("FILE.json|FILE:COLUMN", "pertinent.cli.input_files:read_annotations"),
@@ -30,7 +35,7 @@ READERS = {
     "check": ("FILE.json", "pertinent.diagnostics:read"),
     "embed": ("MODULE:NAME", "pertinent.runs.model_names:load_own"),
 }
-"""Parameters that are given by the name of a file or of a Python object: the metavar, and what reads it."""
+"""Parameters given by the name of a file or a Python object: the metavar, and the reading function."""
 
 
 @dataclass(frozen=True)
@@ -40,22 +45,24 @@ class Command:
     Attributes
     ----------
     function
-        The name of the public function in `pertinent`; ``None`` if there is none.
+        The name of the public function in `pertinent`, if there is one.
     runs
-        The function in this package that runs it, as ``module:name``; its keyword arguments are flags that
-        only the terminal has.
+        The function in this package that runs the command, as ``module:name``; its keyword arguments are
+        further flags.
     outputs
-        Which of the files in `Output` it can write.
+        The flags of `CommandOutput` that it has.
     titles
         The titles of the groups of flags for the inputs and for the parameters.
     elsewhere
-        Parameters beside those in `ELSEWHERE` that are no flag, and how they are given instead.
+        Further parameters without a flag, as in `ELSEWHERE`.
     required
-        Flags that must be given though the parameter has a default.
+        Flags that are required although the parameter has a default.
     without
-        Flags for inputs that it does not have.
+        The flags of `InputFlags` that it does not have.
     defaults
-        Defaults of flags that only the terminal has.
+        Defaults of further flags.
+    files
+        The help of the positional argument `files`.
     """
 
     function: str | None
@@ -66,13 +73,14 @@ class Command:
     required: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    files: str = POSITIONAL["files"][1]
 
 
 _REPORT = ("html", "json", "quiet")
 _TABLE = ("html", "out", "json", "quiet")
 _RESULT = ("plot", "json", "quiet")
 _ANSWERS = ("answer", "rather_than", "source")
-"""Flags for language models, which have no decision to attack, and nothing to learn from."""
+"""Flags for language models, which cannot be attacked or fitted to."""
 
 COMMANDS = {
     "explain": Command("explain", "verbs:explain", _REPORT, defaults={"metrics": DEFAULT_METRICS}),
@@ -128,7 +136,7 @@ COMMANDS = {
         "studies:create",
         ("quiet",),
         ("", "what to ask"),
-        elsewhere={"files": "FILE, one for each method, or one that `pertinent compare --out` wrote"},
+        files="one file for each method, or one file written by `pertinent compare --out`",
     ),
     "study serve": Command(
         "serve_study",

@@ -12,7 +12,7 @@ from pertinent.cli.cluster_flags import ClusterFlags
 from pertinent.cli.command_output import LISTED, CommandOutput, complain, conclude
 from pertinent.cli.input_flags import InputFlags
 from pertinent.cli.loading import ModelFlags, kind_before_loading, load_methods, model_named
-from pertinent.cli.signatures import given
+from pertinent.cli.signatures import call_with
 from pertinent.errors import InputError, SettingError
 from pertinent.rendering.by_input import named
 from pertinent.results.explanation_folder import ExplanationFolder
@@ -29,15 +29,15 @@ def explain_to_folder(args: Namespace, arguments: dict[str, Any]) -> int:
                 f"--{flag.replace('_', '-')} needs all explanations in memory: leave it out, or give --out a "
                 "name that ends in .parquet."
             )
-    output, inputs = CommandOutput(quiet=args.quiet), given(args, InputFlags)
-    model = given(args, ModelFlags, model=model_named(args, inputs)).named()
+    output, inputs = CommandOutput(quiet=args.quiet), call_with(args, InputFlags)
+    model = call_with(args, ModelFlags, model=model_named(args, inputs)).named()
     kind = kind_before_loading(model)
     (arguments["method"],) = load_methods([args.method], args.set)
     stream = _Stream(inputs, kind, model.name)
     if stream.n is not None and not any(True for _ in stream):  # wrong columns are found here, too
         raise InputError("There is nothing to explain.")
     del arguments["check"]
-    arguments |= {"cluster": given(args, ClusterFlags).made(), "progress": output.progress}
+    arguments |= {"cluster": call_with(args, ClusterFlags).made(), "progress": output.progress}
     folder = pertinent.explain(model, stream if stream.n is not None else iter(stream), **arguments)
     assert isinstance(folder, ExplanationFolder)
     output.show(f"{folder}.")

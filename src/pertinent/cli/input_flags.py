@@ -1,4 +1,4 @@
-"""The inputs that a command is given: texts, a file, images, table rows."""
+"""Inputs on the command line: texts, a file, images, table rows."""
 
 from __future__ import annotations
 
@@ -15,13 +15,11 @@ from pertinent.cli.input_files import (
     InputRecord,
     file_records,
     json_row,
-    known_kind,
     n_records,
-    read_file,
-    record_of,
+    parse_record,
 )
 from pertinent.config.settings import Count
-from pertinent.errors import SettingError
+from pertinent.errors import InputError, SettingError
 from pertinent.explainers.base import explainers, learned_methods
 from pertinent.files import file_exists, folder_exists
 from pertinent.inputs.modality import TextColumns, modality_named
@@ -30,48 +28,48 @@ from pertinent.inputs.prompt import Prompt
 logger = logging.getLogger(__name__)
 
 IMAGES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
-"""The files of a folder that are images, by the end of their names."""
+"""Suffixes of image files in a folder."""
 
 _GIVE = {"inputs": "texts, or --file", "image": "--image FILE", "row": "--row JSON, or --file"}
-"""What to give for the inputs of each flag."""
+"""How to pass the inputs of each flag, for error messages."""
 
 _KINDS = {"inputs": "text", "image": "image", "row": "table"}
-"""The kind of the inputs of each flag, for a model that does not say what it reads."""
+"""The kind of the inputs of each flag, for models that do not declare their kind."""
 
 
 @dataclass(frozen=True)
 class InputFlags:
-    """The flags that name inputs, and the inputs that they name.
+    """Flags that name inputs.
 
     Attributes
     ----------
     inputs
-        One text or several.
+        One or more texts.
     file
-        .txt: a text on each line; .csv, .tsv, .jsonl, .parquet: a text, pair or table row in each record; a
-        folder of such files, or a pattern such as 'parts/*.csv'; -: lines from stdin.
+        A file of inputs. .txt: one text per line; .csv, .tsv, .jsonl, .parquet: one text, pair or table row
+        per record. Also a folder of such files, a pattern such as 'parts/*.csv', or - for lines from stdin.
     column
-        The file's column with the text ('text', or the only one).
+        The column of --file with the text ('text', or the only column).
     pair_column
         The column with the second text of a pair.
     query_column
-        The column with a query, which is never removed; its document is in --column.
+        The column with a query, which is never removed; --column names the column with its document.
     id_column
-        The column with a name for each input, kept with its results.
+        The column with a name for each input, which is kept with its results.
     label_column
-        The column with the right class or value of each input.
+        The column with the correct class or value of each input.
     image
-        An image file, or a folder of them; may be repeated.
+        An image file, or a folder of image files; may be repeated.
     row
-        A table row, or an input of a kind of your own, as a JSON object or array; may be repeated.
+        A table row, or an input of a custom kind, as a JSON object or array; may be repeated.
     answer
-        Of a language model: the answer to explain, as it follows the text (its own greedy answer).
+        For a language model: the answer to explain, as it follows the text (the model's greedy answer).
     rather_than
-        Of a language model: another answer, with which the answer is compared.
+        For a language model: another answer to compare the answer with.
     source
-        Of a language model: a source that the text asks about; may be repeated.
+        For a language model: a source that the text asks about; may be repeated.
     limit
-        Read the first N inputs only.
+        Read only the first N inputs.
     """
 
     inputs: list[Annotated[str, "TEXT"]] | None = None
@@ -90,52 +88,52 @@ class InputFlags:
 
     @property
     def is_prompt(self) -> bool:
-        """Whether texts are prompts of a language model, with an answer or with sources."""
+        """Return whether the texts are prompts of a language model, with an answer or with sources."""
         return self.answer is not None or self.rather_than is not None or bool(self.source)
 
     @property
     def flag(self) -> str | None:
-        """The flag that gives inputs; ``None`` if a file does."""
+        """Return the flag that names the inputs, or ``None`` for a file."""
         flags = [flag for flag in _GIVE if getattr(self, flag)]
         texts = self.inputs or []
         methods = [text for text in texts if text in explainers or text in learned_methods]
         if texts and (self.file is not None or (methods and len(texts) > 1)):
-            beside = "--file" if self.file is not None else "other texts"
+            other = "--file" if self.file is not None else "names of methods"
             raise SettingError(
-                f"Texts cannot be given beside {beside}, but got {', '.join(map(repr, methods or texts))}: "
-                "several methods are one argument, as in --methods lime,shapley."
+                f"Texts cannot be combined with {other}, but got {', '.join(map(repr, methods or texts))}. "
+                "Several methods are one argument, as in --methods lime,shapley."
             )
         if len(flags) > 1:
             kinds = " and ".join(_KINDS[flag] for flag in flags)
-            raise SettingError(f"One kind of input at a time, but got {kinds}.")
+            raise SettingError(f"The inputs must be of one kind, but got {kinds}.")
         if not flags and self.file is None:
-            raise SettingError("No input: give a text, --file, --image or --row. See --help.")
+            raise SettingError("No input: pass a text, --file, --image or --row. See --help.")
         return flags[0] if flags else None
 
     @property
     def kind(self) -> str | None:
-        """The kind of input that is given; ``None`` where a file may hold texts or rows."""
+        """Return the kind of the inputs, or ``None`` for a file, which may hold texts or rows."""
         return None if self.flag is None else _KINDS[self.flag]
 
     def read(self, kind: str | None, model: str) -> list[InputRecord]:
-        """The inputs, in order, for a model that reads this kind, or whatever is given."""
-        self._check(kind, model)
-        found = list(self._named())
-        if self.file is not None:
-            found += read_file(str(self.file), self._columns(kind), self.limit)
-        return found[: self.limit]
+        """Read the inputs for a model that reads this kind of input, if it is known."""
+        records = list(self.stream(kind, model))
+        if not records:
+            raise InputError(f"There is nothing to explain in {str(self.file)!r}.")
+        return records
 
     def stream(self, kind: str | None, model: str) -> Iterator[InputRecord]:
-        """Like `read`, but one by one."""
+        """Yield the inputs for a model that reads this kind of input, if it is known."""
         self._check(kind, model)
-        records = self._named()
+        records = self._command_line_records()
         if self.file is not None:
-            columns = known_kind(str(self.file), self._columns(kind))
+            texts = TextColumns(self.column, self.pair_column, self.query_column)
+            columns = FileColumns(kind or self.kind, texts, self.label_column, self.id_column)
             records = chain(records, file_records(str(self.file), columns))
         return islice(records, self.limit)
 
     def count(self) -> int | None:
-        """The number of inputs, as far as it is known before they are read; see `n_records`."""
+        """Count the inputs without reading them; ``None`` if that is impossible. See `n_records`."""
         in_file = 0 if self.file is None else n_records(str(self.file))
         if in_file is None:
             return None
@@ -143,67 +141,59 @@ class InputFlags:
         return n if self.limit is None else min(n, self.limit)
 
     def _check(self, kind: str | None, model: str) -> None:
-        """Raise an error unless the model reads this kind of input."""
+        """Raise a `SettingError` unless the model reads this kind of input."""
         flag, modality = self.flag, None if kind is None else modality_named(kind)
         if modality is not None:
             in_files = self.file is None or modality.in_files
             if flag not in (None, modality.flag) or not in_files:
                 raise SettingError(
-                    f"The model {model!r} reads {modality.plural}: give {_GIVE[modality.flag]}."
+                    f"The model {model!r} reads {modality.plural}: pass {_GIVE[modality.flag]}."
                 )
         if self.id_column is not None and self.file is None:
-            raise SettingError("--id-column names a column of --file.")
+            raise SettingError("--id-column requires --file, whose column it names.")
         if self.label_column is not None and (self.file is None or flag is not None):
-            raise SettingError("--label-column names a column of --file: give all inputs by --file.")
+            raise SettingError("--label-column requires all inputs to be in --file, whose column it names.")
 
-    def _columns(self, kind: str | None) -> FileColumns:
-        texts = TextColumns(self.column, self.pair_column, self.query_column)
-        return FileColumns(kind or self.kind, texts, self.label_column, self.id_column)
-
-    def _named(self) -> Iterator[InputRecord]:
-        """The inputs that are on the command line itself."""
-        for number, text in enumerate(map(_no_file, self.inputs or ())):
-            yield record_of(f"text {number}", self._prompt, text)
+    def _command_line_records(self) -> Iterator[InputRecord]:
+        for number, text in enumerate(self.inputs or ()):
+            if file_exists(Path(text)):
+                logger.warning(
+                    "%r is explained as a text; to explain the content of a file, use --file.", text
+                )
+            yield parse_record(f"text {number}", self._prompt, text)
         for path in self._image_files():
             yield InputRecord(str(path), path)
         for number, row in enumerate(self.row or ()):
-            yield record_of(f"row {number}", json_row, row)
+            yield parse_record(f"row {number}", json_row, row)
 
     def _image_files(self) -> list[Path]:
-        return [path for named in self.image or () for path in _images(named)]
+        return [file for path in self.image or () for file in _expand_images(path)]
 
     def _prompt(self, text: str) -> str | Prompt:
-        """The text, or the prompt that it makes with an answer or sources."""
+        """Return the text, or a prompt with the answer and the sources."""
         if not self.is_prompt:
             return text
         return Prompt(text, sources=self.source or (), answer=self.answer, rather_than=self.rather_than)
 
 
 def as_inputs(records: Sequence[InputRecord]) -> UserList[Any]:
-    """The inputs for a public function; in place of one that could not be read, the error.
+    """Return the inputs for a public function, with the error of each unreadable input.
 
-    That this is no list tells that there are several: a list of two strings may be one pair.
+    The result is no list, because a list of two strings may be one pair.
     """
     return UserList(record.raw if record.error is None else record.error for record in records)
 
 
 def ids_of(records: Sequence[InputRecord]) -> list[str] | None:
-    """The user's own name for each input, or its place where it has none; ``None`` if none has a name."""
+    """Return the id of each input, or its position if it has none; ``None`` if no input has an id."""
     return [each.id or each.where for each in records] if any(each.id for each in records) else None
 
 
-def _no_file(text: str) -> str:
-    """The text; a warning is logged if it names a file."""
-    if file_exists(Path(text)):
-        logger.warning("%r is explained as a text; to explain what is in the file, use --file.", text)
-    return text
-
-
-def _images(path: Path) -> list[Path]:
-    """The file, or all image files in a folder, by name."""
+def _expand_images(path: Path) -> list[Path]:
+    """Return the file itself, or all image files in a folder, sorted by name."""
     if not folder_exists(path):
         return [path]
-    found = sorted(own for own in path.iterdir() if own.suffix.lower() in IMAGES)
-    if not found:
+    files = sorted(file for file in path.iterdir() if file.suffix.lower() in IMAGES)
+    if not files:
         raise SettingError(f"There are no image files in the folder {str(path)!r} ({', '.join(IMAGES)}).")
-    return found
+    return files

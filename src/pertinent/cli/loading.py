@@ -1,4 +1,4 @@
-"""What names on the command line stand for: models, methods, and objects in a module of the user's own."""
+"""Models and methods by their names on the command line."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from pertinent.models.embedded.load import KINDS
 from pertinent.runs.model_names import NamedModel, is_own, load_own
 
 DEFAULTS = {kind: name for name, kind in reversed(KINDS.items())}
-"""The default model for each kind of input: the first embedded one that reads it."""
+"""The default model for each kind of input: the first embedded model that reads it."""
 
 
 def model_named(args: Namespace, inputs: InputFlags) -> str:
-    """The name of the model that is given, or of the one that suits the inputs."""
+    """Return the value of ``--model``, or the default model for the inputs."""
     return str(args.model or DEFAULTS["prompt" if inputs.is_prompt else inputs.kind or "text"])
 
 
@@ -39,22 +39,22 @@ def kind_before_loading(model: NamedModel) -> str | None:
 
 @dataclass(frozen=True)
 class ModelFlags:
-    """The flags that name the model.
+    """Flags that name the model.
 
     Attributes
     ----------
     model
-        sentiment, topics, recall (a language model), digits, table, diabetes; a folder with a transformers
+        An embedded model (sentiment, topics, recall, digits, table, diabetes); a folder with a transformers
         classifier of texts or images, or a language model; or package.module:name, a model or function in a
-        module of your own, which is imported (sentiment for texts, recall for texts with an answer or a
-        source, digits for images, table for rows).
+        Python module, which is imported (sentiment for texts, recall for prompts, digits for images, table
+        for rows).
     device
-        Where it runs: cpu, cuda, cuda:1, mps ….
+        The device: cpu, cuda, cuda:1, mps ….
     dtype
-        Its precision: float32, bfloat16, float16, float64.
+        The precision: float32, bfloat16, float16, float64.
     long_texts
-        What a transformer does with a text that is longer than it reads at once: truncate, or windows, which
-        overlap and whose mean is the answer (windows:64 share 64 tokens with the next).
+        How a transformer reads a text longer than its maximum: truncate it, or average the output over
+        overlapping windows (windows:64 overlap by 64 tokens).
     """
 
     model: Annotated[str, "NAME|FOLDER|MODULE:NAME"] = ""
@@ -72,16 +72,16 @@ class ModelFlags:
 
 
 def load_methods(names: Sequence[str], pairs: Iterable[str]) -> list[Explainer]:
-    """Methods by name or folder, each perhaps with settings as in ``lime:samples=300``.
+    """Load methods by name or folder, each optionally with settings, as in ``lime:samples=300``.
 
-    Each of `pairs` is ``setting=value``, or ``method.setting=value`` among several methods.
+    Each of `pairs` is ``setting=value``, or ``method.setting=value`` for one of several methods.
     """
     settings = read_pairs(names, pairs)
     return [_method(name, settings[name]) for name in names]
 
 
 def read_pairs(names: Sequence[str], pairs: Iterable[str]) -> dict[str, dict[str, str]]:
-    """The settings of each method, as text."""
+    """Return the settings of each method as text."""
     settings: dict[str, dict[str, str]] = {name: {} for name in names}
     for pair in pairs:
         left, equals, value = pair.partition("=")
@@ -91,7 +91,7 @@ def read_pairs(names: Sequence[str], pairs: Iterable[str]) -> dict[str, dict[str
         if not dot and len(names) == 1:
             method = names[0]
         elif not dot:
-            raise SettingError(f"--set must name the method too, such as {names[0]}.{pair}.")
+            raise SettingError(f"--set must name the method, such as {names[0]}.{pair}, but got {pair!r}.")
         if method not in settings:
             raise unknown("method in --set", method, names)
         settings[method][setting] = value
@@ -99,25 +99,27 @@ def read_pairs(names: Sequence[str], pairs: Iterable[str]) -> dict[str, dict[str
 
 
 def _method(text: str, settings: Mapping[str, str]) -> Explainer:
-    """A registered method, one in a module of the user's own, or the explainer in a folder."""
+    """Load a registered method, a method in a Python module, or the explainer in a folder."""
     if is_own(text):
         if settings:
-            raise SettingError(f"{text!r} is adapted as it is: leave out its settings.")
+            raise SettingError(f"{text!r} is a Python object, which takes no settings: omit --set.")
         return pertinent.adapt(load_own(text, "the method"))
-    name, own = split_settings(text, "method")
-    settings = own | dict(settings)
+    name, own_settings = split_settings(text, "method")
+    settings = own_settings | dict(settings)
     if folder_exists(Path(name)) and name not in explainers:
         fitted = pertinent.load_explainer(name)
         return replace_settings(fitted, read_settings(type(fitted), settings))
     if name not in explainers and name in learned_methods:
         fit = f"pertinent fit --method {name} --out FOLDER, then --method FOLDER"
-        raise SettingError(f"{name!r} has to learn first: {fit}.")
+        raise SettingError(f"{name!r} must be fitted first: {fit}.")
     if Path(name).name != name:
-        raise SettingError(f"There is no folder {name!r}: name a method, or what `pertinent fit` wrote.")
+        raise SettingError(
+            f"There is no folder {name!r}: pass a method, or a folder that `pertinent fit` wrote."
+        )
     cls = explainers.get(name)
-    types, read = settings_types(cls), read_settings(cls, settings)
-    for setting, value in read.items():
-        # A setting may be another method, and that the folder of a fitted one.
+    types, values = settings_types(cls), read_settings(cls, settings)
+    for setting, value in values.items():
+        # A setting may be another method, for example the folder of a fitted one.
         if Explainer in get_args(types.get(setting)) and value not in explainers:
-            read[setting] = _method(value, {})
-    return explainers.make(name, read)
+            values[setting] = _method(value, {})
+    return explainers.make(name, values)

@@ -1,4 +1,4 @@
-"""The parser of the command line; the flags of a command are derived when that command is named."""
+"""Parser of the command line; the flags of a command are derived from signatures when it is used."""
 
 from __future__ import annotations
 
@@ -14,48 +14,49 @@ from typing import Annotated, Any, NoReturn
 import pertinent
 from pertinent.cli.cluster_flags import ClusterFlags
 from pertinent.cli.command_output import CommandOutput
-from pertinent.cli.commands import COMMANDS, ELSEWHERE, READERS, Command
+from pertinent.cli.commands import COMMANDS, ELSEWHERE, POSITIONAL, READERS, Command
 from pertinent.cli.input_flags import InputFlags
 from pertinent.cli.loading import ModelFlags
 from pertinent.cli.signatures import Option, options_of, summary_of, texts
 from pertinent.errors import SettingError, unknown
 
 _FOR_PARAMETERS = {"id_column": "ids", "label_column": "labels"}
-"""Flags for inputs that a command has if its function has the parameter."""
+"""Input flags that a command has only if its function has the parameter."""
 
 
 SET = Option(
     "set",
     list[Annotated[str, "SETTING=VALUE"]],
     (),
-    "A setting of the method, such as samples=25; of one of several, METHOD.SETTING=VALUE; may be repeated",
+    "A setting of the method, such as samples=25; for one of several, METHOD.SETTING=VALUE; may be repeated",
 )
 
 
 class Parser(argparse.ArgumentParser):
-    """Raises an error where argparse would exit; the texts of `options` are read after parsing."""
+    """Parser that raises errors instead of exiting; values of `options` are converted after parsing."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **settings)
         self.options: list[Option] = []
 
     def error(self, message: str) -> NoReturn:
-        """Raise instead of exiting."""
+        """Raise a `SettingError`."""
         raise SettingError(f"{message[:1].upper()}{message[1:]}. See: {self.prog} --help")
 
     def add_options(self, title: str, options: Sequence[Option], command: Command) -> None:
         """Add a group of flags, if there are any."""
         group = self.add_argument_group(title) if options else self
         for option in options:
-            made = replace(option, default=command.defaults.get(option.name, option.default))
-            made.add_to(group, required=option.name in command.required)
-            self.options.append(made)
+            option = replace(option, default=command.defaults.get(option.name, option.default))
+            option.add_to(group, required=option.name in command.required)
+            self.options.append(option)
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """Parse the command line; the error for a misspelt command or option suggests the closest one.
+    """Parse the command line and convert values to the types of the parameters.
 
-    Values are read as the types of the parameters; `texts` keeps what was given.
+    The namespace has the original values in `texts`. The error for an unknown command or option suggests the
+    closest one.
     """
     name, *rest = arguments
     if name.startswith("-"):
@@ -72,17 +73,17 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         raise unknown(f"argument of {name}", unread[0], flags)
     raw = dict(vars(args))
     for option in parser.options:
-        given = getattr(args, option.name)
-        if given is None and not option.required:
+        value = getattr(args, option.name)
+        if value is None and not option.required:
             setattr(args, option.name, option.default)
-        elif isinstance(given, str | list) and given != option.default and option.reader is None:
-            setattr(args, option.name, option.read(given))
+        elif isinstance(value, str | list) and value != option.default and option.reader is None:
+            setattr(args, option.name, option.convert(value))
     args.command, args.texts = name, raw
     return args
 
 
 def main_parser() -> Parser:
-    """The parser of the command line without a command."""
+    """Return the parser of the command line without a command."""
     parser = Parser(
         prog="pertinent",
         usage="pertinent COMMAND [options]",
@@ -94,45 +95,44 @@ def main_parser() -> Parser:
 
 
 def command_parser(name: str) -> Parser:
-    """The parser of one command, from the signatures and docstrings of its functions."""
+    """Return the parser of one command, from the signatures and docstrings of its functions."""
     command = COMMANDS[name]
     verb = resolve_name(f"pertinent.cli.{command.runs}")
     function = verb if command.function is None else getattr(pertinent, command.function)
     parameters = {} if function is verb else inspect.signature(function).parameters
-    positional = {"inputs": "[TEXT …] ", "explanations": "FILE ", "files": "FILE … ", "study": "FOLDER "}
-    named = (text for what, text in positional.items() if what in parameters and what not in command.without)
+    positional = {
+        what: texts for what, texts in POSITIONAL.items() if what in {*parameters} - {*command.without}
+    }
     parser = Parser(
         prog=f"pertinent {name}",
-        usage=f"pertinent {name} {''.join(named)}[options]",
+        usage=" ".join([f"pertinent {name}", *(metavar for metavar, _ in positional.values()), "[options]"]),
         description="\n\n".join(textwrap.fill(text, 100) for text in summary_of(function)),
         epilog=f"{texts()[name]}{texts()['exit codes']}",
     )
-    parser.add_argument("--debug", action="store_true", help="log everything, and show tracebacks")
-    if "explanations" in parameters:
-        parser.add_argument(
-            "explanations", metavar="FILE", type=Path, help="what `pertinent explain --out` wrote"
-        )
-    if "files" in parameters:
-        about = {**ELSEWHERE, **command.elsewhere}["files"].removeprefix("FILE, ")
-        parser.add_argument("files", metavar="FILE", type=Path, nargs="+", help=about)
-    if "study" in parameters:
-        parser.add_argument("study", metavar="FOLDER", type=Path, help="what `pertinent study create` made")
-    own = [] if function is verb else options_of(function, {*ELSEWHERE, *command.elsewhere})
-    own = [replace(o, **dict(zip(("metavar", "reader"), READERS.get(o.name, ()), strict=False))) for o in own]
-    parser.set_defaults(parameters={option.name: option.reader for option in own})
+    parser.add_argument("--debug", action="store_true", help="log all messages, and show tracebacks")
+    for what, (metavar, about) in positional.items():
+        if what == "files":
+            parser.add_argument(what, metavar="FILE", type=Path, nargs="+", help=command.files)
+        elif what != "inputs":
+            parser.add_argument(what, metavar=metavar, type=Path, help=about)
+    options = [] if function is verb else options_of(function, {*ELSEWHERE, *command.elsewhere})
+    for i, option in enumerate(options):
+        if option.name in READERS:
+            metavar, reader = READERS[option.name]
+            options[i] = replace(option, metavar=metavar, reader=reader)
+    parser.set_defaults(parameters={option.name: option.reader for option in options})
     if {"settings", "words"} & {*parameters}:
-        own.insert(1, SET)
+        options.insert(1, SET)
     if "inputs" in parameters:
         unused = [flag for flag, parameter in _FOR_PARAMETERS.items() if parameter not in parameters]
-        without = {*command.without, *unused}
-        parser.add_options(command.titles[0], options_of(InputFlags, without), command)
-    how = [option for option in own if option.name != "out"]
-    parser.add_options(command.titles[1], [*how, *options_of(verb, {"args"})], command)
+        parser.add_options(command.titles[0], options_of(InputFlags, {*command.without, *unused}), command)
+    settings = [option for option in options if option.name != "out"]
+    parser.add_options(command.titles[1], [*settings, *options_of(verb, {"args"})], command)
     if "model" in parameters:
         parser.add_options("the model", options_of(ModelFlags), command)
     if "cluster" in parameters:
         parser.add_options("a cluster", options_of(ClusterFlags), command)
-    files = {option.name: option for option in options_of(CommandOutput)}
-    written = [option for option in own if option.name == "out"]
-    parser.add_options("output", [*written, *(files[output] for output in command.outputs)], command)
+    files = {option.name: option for option in [*options_of(CommandOutput), *options]}
+    written = [*(["out"] if "out" in parameters else []), *command.outputs]
+    parser.add_options("output", [files[name] for name in written], command)
     return parser

@@ -1,8 +1,8 @@
-"""From a public function to the options of a command: flags, types, ranges, defaults and help.
+"""Options of a command from the signature of a public function: flags, types, ranges, defaults and help.
 
 The types and ranges come from the annotations, the help from the section ``Parameters`` of the docstring:
-the first sentence about a parameter is what the terminal shows, so it must make sense there. "As in
-`explain`" stands for what that function says about the parameter of the same name.
+the help of a flag is the first sentence about the parameter. "As in `explain`" stands for the text of that
+function about the parameter of the same name.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MAKERS = {
     "Metric": "pertinent.metrics.base:metrics.parse",
     "EarlyStopping": "pertinent.explainers.early_stopping:EarlyStopping.from_setting",
 }
-"""What makes an instance of a class from its text, so that a mistake is found before a model is loaded."""
+"""Functions that build an instance of a class from text, so that mistakes are found before a model loads."""
 
 _AS_IN = re.compile(r"As in `([\w.]+)`[.;,]? ?")
 _SECTION = re.compile(r"(?:Parameters|Attributes)\n-+\n(.*?)(?=\n\n[A-Z]\w+\n-{3,}\n|\Z)", re.DOTALL)
@@ -41,11 +41,11 @@ _SENTENCE_END = re.compile(r"(?<=[\w)`\"'])\. (?=[A-Z`\"])")
 
 @dataclass(frozen=True)
 class Option:
-    """One flag: a parameter of a public function, or what the terminal adds to them.
+    """One flag of a command.
 
-    A flag whose type is a list or a mapping may be repeated. One whose value is named in brackets may be
-    given without it, which is then an empty text. If the value is the name of a file or a Python object,
-    `reader` is the function that reads it, as ``module:name``.
+    A flag whose type is a list or a mapping may be repeated. A metavar in brackets means that the value is
+    optional, and empty by default. If the value is the name of a file or a Python object, `reader` is the
+    function that reads it, as ``module:name``.
     """
 
     name: str
@@ -57,29 +57,29 @@ class Option:
 
     @property
     def flag(self) -> str:
-        """``--name``, or ``--no-name`` for what is done by default."""
+        """Return ``--name``, or ``--no-name`` if the default is ``True``."""
         return f"--{'no-' if self.default is True else ''}{self.name.replace('_', '-')}"
 
     @property
     def required(self) -> bool:
-        """Whether the function has no default for it."""
+        """Return whether the function has no default for it."""
         return self.default is inspect.Parameter.empty
 
     @property
     def types(self) -> list[Any]:
-        """The types that a value, or one of several values, may have."""
-        found = types_in(self.hint)
-        for kind in found:
+        """Return the types that a value, or one of several values, may have."""
+        types = types_in(self.hint)
+        for kind in types:
             if get_origin(kind) in (list, *SEVERAL):
-                found += types_in(get_args(kind)[0])
-        return [kind for kind in found if kind is not NoneType]
+                types += types_in(get_args(kind)[0])
+        return [kind for kind in types if kind is not NoneType]
 
     def is_a(self, name: str) -> bool:
-        """Whether a value may be an instance of a class of this name."""
+        """Return whether a value may be an instance of a class of this name."""
         return any(getattr(kind, "__name__", "") == name for kind in self.types)
 
     def add_to(self, group: argparse._ActionsContainer, *, required: bool = False) -> None:
-        """Add the flag; its text is read by `read`, when the whole command line is known."""
+        """Add the flag to a group; `convert` converts its value later."""
         repeated = self._is_any(list, Mapping)
         if self.name == "inputs":
             group.add_argument(self.name, nargs="*", metavar=self._metavar, help=self.help)
@@ -100,25 +100,26 @@ class Option:
 
     @property
     def help(self) -> str:
-        """The first sentence about the parameter, and the default."""
-        first = _SENTENCE_END.split(self.text)[0].removesuffix(".")
-        shown = f"{first[:1].lower()}{first[1:]}" if re.match(r"[A-Z]([a-z]| [a-z])", first) else first
-        shown = f"do not {shown}" if self.default is True else shown
-        unsaid = self.required or self.default in (None, (), "") or isinstance(self.default, bool)
-        several = isinstance(self.default, tuple)
-        default = ",".join(map(str, self.default)) if several else self.default
-        return (shown if unsaid else f"{shown} ({default})").replace("%", "%%")
+        """Return the first sentence about the parameter, and the default."""
+        text = _SENTENCE_END.split(self.text)[0].removesuffix(".")
+        if re.match(r"[A-Z]([a-z]| [a-z])", text):
+            text = f"{text[:1].lower()}{text[1:]}"
+        text = f"do not {text}" if self.default is True else text
+        if not (self.required or self.default in (None, (), "") or isinstance(self.default, bool)):
+            is_tuple = isinstance(self.default, tuple)
+            text += f" ({','.join(map(str, self.default)) if is_tuple else self.default})"
+        return text.replace("%", "%%")
 
-    def read(self, given: Any) -> Any:
-        """The value that a text (or a list of texts) stands for, of the declared type and range."""
+    def convert(self, text: Any) -> Any:
+        """Convert a text, or a list of texts, to the declared type, and check the range."""
         if self._is_any(Mapping):
-            return dict(_pair(self.flag, each) for each in given)
+            return dict(_parse_pair(self.flag, each) for each in text)
         if Path in self.types:
-            return [Path(each) for each in given] if isinstance(given, list) else Path(given)
-        if isinstance(given, list):
+            return [Path(each) for each in text] if isinstance(text, list) else Path(text)
+        if isinstance(text, list):
             (inner,) = (get_args(kind)[0] for kind in types_in(self.hint) if get_origin(kind) is list)
-            return [read_text(self.flag, each, inner) for each in given]
-        value = convert_setting(self.flag, read_text(self.flag, given, self.hint), self.hint)
+            return [read_text(self.flag, each, inner) for each in text]
+        value = convert_setting(self.flag, read_text(self.flag, text, self.hint), self.hint)
         for name, maker in MAKERS.items():
             if value is not None and self.is_a(name):
                 make = resolve_name(maker)
@@ -130,9 +131,9 @@ class Option:
 
     @property
     def _metavar(self) -> str:
-        """What stands for the value in the help: named by the annotation, or by the type."""
+        """Return the placeholder of the value in the help, from the annotation or the type."""
         choices = [choice for kind in self.types if get_origin(kind) is Literal for choice in get_args(kind)]
-        if name := _name_in(self.hint):
+        if name := _annotated_name(self.hint):
             return name
         if self._is_any(Mapping):
             return "NAME=VALUE"
@@ -146,49 +147,49 @@ class Option:
         return "NAME|FOLDER" if self.is_a("Explainer") else "NAME"
 
 
-def options_of(function: Callable[..., Any], leave_out: Container[str] = ()) -> list[Option]:
-    """An option for each parameter of a public function but those that are given in another way.
+def options_of(function: Callable[..., Any], omit: Container[str] = ()) -> list[Option]:
+    """Return an option for each parameter of a function, except for those to `omit`.
 
-    ``**words`` stands for the parameters of `explain` that say how to explain.
+    ``**words`` stands for the parameters of `explain` that belong to a request.
     """
-    found: list[Option] = []
+    options: list[Option] = []
     texts, hints = parameter_texts(function), get_type_hints(inspect.unwrap(function), include_extras=True)
     for name, parameter in inspect.signature(function).parameters.items():
         if name == "words":
             from pertinent.runs.request import WORDS
 
-            known = {*inspect.signature(function).parameters}
-            words = options_of(resolve_name("pertinent:explain"), leave_out)
-            found += [option for option in words if option.name in WORDS.keys() - known - {"metrics"}]
-        elif name not in leave_out:
+            own = {*inspect.signature(function).parameters}
+            words = options_of(resolve_name("pertinent:explain"), omit)
+            options += [option for option in words if option.name in WORDS.keys() - own - {"metrics"}]
+        elif name not in omit:
             text = _for_terminal(texts.get(name, ""), hints)
-            found.append(Option(name, hints.get(name, Any), parameter.default, text))
-    return found
+            options.append(Option(name, hints.get(name, Any), parameter.default, text))
+    return options
 
 
-def given(args: argparse.Namespace, what: Callable[..., T], **more: Any) -> T:
-    """Call something with the arguments that the command line has for it."""
-    known = inspect.signature(what).parameters
-    return what(**{name: value for name, value in vars(args).items() if name in known} | more)
+def call_with(args: argparse.Namespace, function: Callable[..., T], **more: Any) -> T:
+    """Call a function with those of the parsed arguments that it has as parameters."""
+    parameters = inspect.signature(function).parameters
+    return function(**{name: value for name, value in vars(args).items() if name in parameters} | more)
 
 
 @cache
 def texts() -> dict[str, str]:
-    """The sections of ``texts.txt``."""
+    """Return the sections of ``texts.txt``."""
     content = Path(__file__).with_name("texts.txt").read_text("utf-8")
     _, *parts = re.split(r"^\[(.*)\]\n", content, flags=re.MULTILINE)
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
 def summary_of(function: Callable[..., Any]) -> list[str]:
-    """The paragraphs before the first section of a docstring, without formulas."""
+    """Return the paragraphs before the first section of a docstring, without formulas."""
     text = re.split(r"\n\n[A-Z]\w+\n-{3,}\n", inspect.getdoc(function) or "")[0]
     paragraphs = [" ".join(each.split()) for each in text.split("\n\n")]
     return [_for_terminal(each, {}) for each in paragraphs if ":math:" not in each]
 
 
 def parameter_texts(thing: Any) -> dict[str, str]:
-    """What a numpy-style docstring says about each parameter, with references to other functions resolved."""
+    """Return the text about each parameter of a numpy-style docstring, with references resolved."""
     found: dict[str, str] = {}
     for section in _SECTION.findall(inspect.getdoc(thing) or ""):
         for names, text in _ENTRY.findall(section):
@@ -199,17 +200,18 @@ def parameter_texts(thing: Any) -> dict[str, str]:
 
 
 def _resolved(thing: Any, name: str, text: str) -> str:
-    """The text, with "As in `other`" replaced by what `other` says about the same parameter."""
+    """Replace "As in `other`" by the text of `other` about the same parameter."""
     reference = _AS_IN.match(text)
     if reference is None:
         return text
-    own_names = getattr(inspect.unwrap(thing), "__globals__", {})
-    other = own_names.get(reference[1]) or resolve_name(f"pertinent.{reference[1]}")
-    return f"{parameter_texts(other).get(name, '')} {text[reference.end() :]}".strip()
+    names = getattr(inspect.unwrap(thing), "__globals__", {})
+    other = names.get(reference[1]) or resolve_name(f"pertinent.{reference[1]}")
+    rest = text[reference.end() :]
+    return f"{parameter_texts(other).get(name, '')} {rest[:1].upper()}{rest[1:]}".strip()
 
 
 def _for_terminal(text: str, parameters: Iterable[str]) -> str:
-    """A text about Python in the words of the command line: commands for functions, flags for parameters."""
+    """Convert a text about Python to the command line: commands for functions, flags for parameters."""
     text = re.sub(r"``\"?(.*?)\"?``", r"\1", text)
     commands = {f"{command.function}": f"`pertinent {name}`" for name, command in COMMANDS.items()}
     words = commands | {f"{name}()": command for name, command in commands.items()}
@@ -217,15 +219,15 @@ def _for_terminal(text: str, parameters: Iterable[str]) -> str:
     return re.sub(r"`([\w()]+)`", lambda found: words.get(found[1], found[1]), text)
 
 
-def _name_in(hint: Any) -> str:
-    """What an annotation such as ``Annotated[str, "JSON"]`` calls the value."""
+def _annotated_name(hint: Any) -> str:
+    """Return the name in an annotation such as ``Annotated[str, "JSON"]``."""
     if get_origin(hint) is Annotated and isinstance(get_args(hint)[1], str):
         return str(get_args(hint)[1])
-    return next(filter(None, map(_name_in, get_args(hint))), "")
+    return next(filter(None, map(_annotated_name, get_args(hint))), "")
 
 
-def _pair(flag: str, text: str) -> tuple[str, Any]:
-    """The name and the value in ``name=value``; the value may be JSON."""
+def _parse_pair(flag: str, text: str) -> tuple[str, Any]:
+    """Return the name and the value in ``name=value``; the value may be JSON."""
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise SettingError(f"{flag} must be NAME=VALUE, but got {text!r}.")

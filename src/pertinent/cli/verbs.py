@@ -18,7 +18,7 @@ from pertinent.cli.folder_runs import explain_to_folder
 from pertinent.cli.input_files import InputRecord
 from pertinent.cli.input_flags import InputFlags, as_inputs, ids_of
 from pertinent.cli.loading import DEFAULTS, ModelFlags, kind_before_loading, load_methods, model_named
-from pertinent.cli.signatures import given, texts
+from pertinent.cli.signatures import call_with, texts
 from pertinent.config.settings import Count
 from pertinent.diagnostics.base import Diagnostic
 from pertinent.errors import InputError, PertinentError, SettingError
@@ -52,8 +52,8 @@ class Call:
     @classmethod
     def from_flags(cls, args: Namespace, output: CommandOutput) -> Call:
         """Read what the command line names; wrong arguments are found before the model is loaded."""
-        inputs = given(args, InputFlags)
-        model = given(args, ModelFlags, model=model_named(args, inputs)).named()
+        inputs = call_with(args, InputFlags)
+        model = call_with(args, ModelFlags, model=model_named(args, inputs)).named()
         kind = kind_before_loading(model)
         arguments = arguments_of(args)
         if "method" in arguments and args.command != "fit":
@@ -69,7 +69,7 @@ class Call:
         if inputs.label_column is not None:
             arguments["labels"] = [each.label for each in records]
         if "ray" in args:
-            arguments["cluster"] = given(args, ClusterFlags).made()
+            arguments["cluster"] = call_with(args, ClusterFlags).made()
         return cls(arguments, records, model)
 
     def to(self, function: Callable[..., Any], **changes: Any) -> Any:
@@ -147,14 +147,17 @@ def evaluate(args: Namespace) -> int:
     name = args.model or DEFAULTS.get(kind := kinds.pop())
     if name is None:
         raise SettingError(f"--model must be given for explanations of {modality_named(kind).plural}.")
-    model = given(args, ModelFlags, model=name).load()
+    model = call_with(args, ModelFlags, model=name).load()
     for explanation in saved:
         if model.classes and explanation.classes != model.classes:
             raise SettingError(
                 f"The model {name!r} has the classes {', '.join(model.classes)}, but the explanations in the "
                 f"file have {', '.join(explanation.classes)}: name their model with --model."
             )
-    words = arguments_of(args) | {"cluster": given(args, ClusterFlags).made(), "progress": output.progress}
+    words = arguments_of(args) | {
+        "cluster": call_with(args, ClusterFlags).made(),
+        "progress": output.progress,
+    }
     evaluation = pertinent.evaluate(model, saved, **words)
     title = f"Evaluation of {args.explanations.name}"
     return _conclude(output, evaluation, title, list(named(evaluation.failures)))
@@ -235,7 +238,7 @@ def _most_important(call: Call, method: Explainer, n: int) -> list[list[int]]:
 def serve(args: Namespace) -> int:
     """Serve the web page until it is interrupted, which is how it ends."""
     models = {
-        name: given(args, ModelFlags, model=name).load() for name in filter(None, args.model.split(","))
+        name: call_with(args, ModelFlags, model=name).load() for name in filter(None, args.model.split(","))
     }
     with suppress(KeyboardInterrupt):
         pertinent.serve(models or None, **arguments_of(args))
@@ -275,7 +278,7 @@ def demo(args: Namespace) -> int:
 
 def _output(args: Namespace, **more: Any) -> CommandOutput:
     read = [vars(args)[name] for name in ("file", "explanations") if vars(args).get(name) is not None]
-    return given(args, CommandOutput, out_by_function="out" in args.parameters, read=read, **more)
+    return call_with(args, CommandOutput, out_by_function="out" in args.parameters, read=read, **more)
 
 
 def _explanations(evaluation: Evaluation) -> Explanations:

@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 
 _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
-"""The folders of Python's own modules and of those that are installed."""
+"""The folders of the standard library and of installed packages."""
 
 
 def digest(*parts: object) -> bytes:
     """Return a digest of the contents of `parts`, the same on every machine.
 
-    Arrays, mappings, sequences and objects are digested recursively, whatever their size or depth.
-    An object with a `fingerprint` is represented by it; a function by its code, its defaults, the variables
-    it closes over and, if it is no library's, the global functions and values that it uses; a torch module
-    by its structure, its tensors and its plain attributes.
+    Arrays, mappings, sequences and objects are digested recursively. An object with a `fingerprint` is
+    represented by it. A function is represented by its code, its defaults, the variables it closes over and,
+    unless a library defines it, the global functions and values that it uses; a torch module by its
+    structure, its tensors and its plain attributes.
 
     >>> digest(1, "a") == digest(1, "a"), digest(1, "a") == digest("1", "a")
     (True, False)
@@ -38,20 +38,20 @@ def digest(*parts: object) -> bytes:
 
 
 def generator(seed: int, *parts: object) -> np.random.Generator:
-    """A random generator seeded by `seed` and `parts`."""
+    """Return a random generator seeded by `seed` and the digest of `parts`."""
     words = np.frombuffer(digest(*parts), dtype=np.uint32)
     return np.random.default_rng([seed, *words.tolist()])
 
 
 def _is_plain(part: object) -> bool:
-    """Whether `repr` describes the value completely."""
+    """Return whether `repr` describes the value completely."""
     if type(part) is tuple:
         return all(map(_is_plain, part))
     return part is None or type(part) in (bool, int, float, complex, str)
 
 
 def _bytes_of(part: object, above: tuple[int, ...]) -> bytes:  # noqa: PLR0911
-    """The content of one object; `above` holds the ids of the objects that contain it, to detect cycles."""
+    """Return the content of one object; `above` are the ids of its containers, to detect cycles."""
     if isinstance(part, bytes | bytearray):
         return bytes(part)
     if _is_plain(part):
@@ -75,7 +75,7 @@ def _bytes_of(part: object, above: tuple[int, ...]) -> bytes:  # noqa: PLR0911
 
 
 def _state(part: Any) -> Iterable[object]:  # noqa: PLR0911
-    """The values that make up the state of an object."""
+    """Return the values that make up the state of an object."""
     if isinstance(getattr(part, "fingerprint", None), bytes):
         return (part.fingerprint,)
     if isinstance(part, CodeType):
@@ -89,7 +89,7 @@ def _state(part: Any) -> Iterable[object]:  # noqa: PLR0911
     if isinstance(getattr(part, "__code__", None), CodeType):
         cells = []
         for cell in part.__closure__ or ():
-            with suppress(ValueError):  # a variable that has no value yet
+            with suppress(ValueError):  # a variable without a value
                 cells.append(cell.cell_contents)
         defaults = (part.__defaults__, part.__kwdefaults__)
         return (part.__module__, part.__qualname__, part.__code__, defaults, cells, dict(_globals_of(part)))
@@ -104,7 +104,7 @@ def _state(part: Any) -> Iterable[object]:  # noqa: PLR0911
 
 
 def _globals_of(function: Any) -> Iterator[tuple[str, object]]:
-    """Yield the global names that a function uses and their values; none for a function of a library.
+    """Yield the global names that a function uses and their values; none for a library function.
 
     Modules, classes and mutable collections, which may be caches or counters, are omitted.
     """
@@ -112,7 +112,7 @@ def _globals_of(function: Any) -> Iterator[tuple[str, object]]:
         return
     codes = [function.__code__]
     for code in codes:
-        codes += [each for each in code.co_consts if isinstance(each, CodeType)]
+        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
     for name in sorted({name for code in codes for name in code.co_names}):
         value = function.__globals__.get(name)
         if value is not None and not isinstance(value, type | ModuleType | list | dict | set):
@@ -120,27 +120,24 @@ def _globals_of(function: Any) -> Iterator[tuple[str, object]]:
 
 
 def _unsaved(module: Any) -> Iterator[tuple[str, object]]:
-    """Yield what the state of a torch module lacks: unsaved buffers, and plain attributes of its submodules.
-
-    These attributes are numbers, flags and tensors.
-    """
+    """Yield what ``state_dict`` omits: unsaved buffers, and attributes that are numbers, flags or tensors."""
     import torch
 
     saved = module.state_dict()
     yield from ((f"buffer {n}", _array(v)) for n, v in module.named_buffers() if n not in saved)
-    own = vars(torch.nn.Module())
-    for place, part in module.named_modules():
+    standard = vars(torch.nn.Module())
+    for path, part in module.named_modules():
         for name, value in vars(part).items():
-            if name in own or name.startswith("_"):
+            if name in standard or name.startswith("_"):
                 continue
             if isinstance(value, torch.Tensor):
-                yield f"{place}.{name}", _array(value)
+                yield f"{path}.{name}", _array(value)
             elif _is_plain(value) and not isinstance(value, str | None):
-                yield f"{place}.{name}", value
+                yield f"{path}.{name}", value
 
 
 def _array(value: Any) -> object:
-    """A tensor as its bytes, whatever its precision."""
+    """Return the dtype, shape and bytes of a tensor, and any other value unchanged."""
     if not hasattr(value, "detach"):
         return value
     import torch

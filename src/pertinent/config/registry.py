@@ -19,24 +19,24 @@ logger = logging.getLogger(__name__)
 
 
 class Registry(Generic[T]):
-    """Classes of one kind by their kebab-case name.
+    """Classes of one kind, by their kebab-case names.
 
-    Classes come from the files of one package and from the entry points of other packages in a group. A
-    class with a file of the same name (``"kernel-shap"`` in ``kernel_shap.py``) is imported from that file
-    when it is looked up; to look up any other name, all files are imported.
+    Classes are registered by the files of one package and by entry points of other packages. Looking up a
+    class that has a file of the same name (``"kernel-shap"`` in ``kernel_shap.py``) imports only that file;
+    looking up any other name imports all files.
 
     Parameters
     ----------
     what
-        What the classes are, for error messages: ``"method"``.
+        The kind of class, for error messages, such as ``"method"``.
     package
         The package whose files register the built-in classes.
     group
-        The group of entry points, by default the name of the package.
+        The group of entry points. Default: the name of the package.
     attribute
         The class attribute that is set to the name.
     needs
-        Class attributes that every class must have.
+        Class attributes that every class must define.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Registry(Generic[T]):
 
         def enter(cls: type[T]) -> type[T]:
             if not cls.__module__.startswith(f"{self._package}."):
-                self._import_files()  # a name of a built-in class is a duplicate before that class is used
+                self._import_files()  # so that the name of a built-in class is recognised as a duplicate
             other = self._classes.get(name, cls)
             # A module may be run twice, as by `importlib.reload` or in a notebook.
             if (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):

@@ -1,4 +1,4 @@
-"""Settings and arguments are checked against the types and ranges that they declare.
+"""Settings and arguments, checked against the types and ranges that they declare.
 
 >>> @checked
 ... def draw(samples: Count, share: Share = 0.5) -> int:
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Range:
-    """The numbers that a setting may take; `above` and `below` leave out the bound itself.
+    """The numbers that a setting may take; `above` and `below` exclude the bound itself.
 
     >>> str(Range(above=0, at_most=1))
     'above 0 and at most 1'
@@ -48,8 +48,8 @@ class Range:
         return self.at_least <= value <= self.at_most and self.above < value < self.below
 
     def __str__(self) -> str:
-        said = [f"{name.replace('_', ' ')} {bound:g}" for name, bound in vars(self).items()]
-        return " and ".join(words for words in said if "inf" not in words)
+        bounds = [f"{name.replace('_', ' ')} {bound:g}" for name, bound in vars(self).items()]
+        return " and ".join(bound for bound in bounds if "inf" not in bound)
 
 
 Count: TypeAlias = Annotated[int, Range(at_least=1), Range(at_most=10**9)]
@@ -66,10 +66,10 @@ _WORDS = {**_NUMBERS, str: "a string", NoneType: "None", Any: "a value"}
 
 @dataclass(frozen=True)
 class Settings:
-    """Base class of everything with settings, which are checked and converted when an instance is made."""
+    """Base class of objects with settings, which are checked and converted by the constructor."""
 
     def __post_init__(self) -> None:
-        """Check the settings; subclasses that check more call this first."""
+        """Check the settings; subclasses with further checks call this first."""
         cls: Any = type(self)
         hints = settings_types(cls)
         for f in fields(self):
@@ -80,7 +80,7 @@ class Settings:
 
 @cache
 def settings_types(cls: Any) -> dict[str, Any]:
-    """The declared type of each setting; those whose types are not imported at run time are left out."""
+    """Return the declared type of each setting; empty if a type is not imported at run time."""
     try:
         return type_hints(cls, include_extras=True)
     except NameError:
@@ -152,124 +152,122 @@ def checked(function: Callable[P, T]) -> Callable[P, T]:
 
     @cache
     def hints() -> dict[str, Any]:
-        """Looked up at the first call, when all names are defined."""
-        own = {name: hint for name, hint in function.__annotations__.items() if name in named}
-        return type_hints(
-            SimpleNamespace(__annotations__=own), vars(sys.modules[function.__module__]), None, True
-        )
+        """Return the types of the parameters; called late, as a type may be defined after the function."""
+        annotations = {name: hint for name, hint in function.__annotations__.items() if name in named}
+        annotated = SimpleNamespace(__annotations__=annotations)
+        return type_hints(annotated, vars(sys.modules[function.__module__]), None, True)
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        given = declared.bind(*args, **kwargs)
-        for name in given.arguments.keys() & hints().keys():
-            given.arguments[name] = convert_setting(name, given.arguments[name], hints()[name])
-        return function(*given.args, **given.kwargs)
+        bound = declared.bind(*args, **kwargs)
+        for name in bound.arguments.keys() & hints().keys():
+            bound.arguments[name] = convert_setting(name, bound.arguments[name], hints()[name])
+        return function(*bound.args, **bound.kwargs)
 
     return call
 
 
 def convert_setting(name: str, value: Any, hint: Any) -> Any:
-    """The value as the type that the hint declares, or a `SettingError` that names the setting."""
+    """Return the value converted to the declared type, or raise a `SettingError` that names the setting."""
     try:
-        return _converted(name, value, hint)
-    except _WrongType:
-        raise SettingError(
-            f"`{name}` must be {_described(hint)}, but got {shorten(safe_repr(value), 60)}."
-        ) from None
+        return _convert(name, value, hint)
+    except _WrongTypeError:
+        got = shorten(safe_repr(value), 60)
+        raise SettingError(f"`{name}` must be {_describe(hint)}, but got {got}.") from None
 
 
-class _WrongType(Exception):
-    """The value is not of the declared type."""
+class _WrongTypeError(Exception):
+    """The value does not have the declared type."""
 
 
-def _converted(name: str, value: Any, hint: Any) -> Any:  # noqa: PLR0911  one for each form of a type
+def _convert(name: str, value: Any, hint: Any) -> Any:  # noqa: PLR0911  one for each form of a type
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        number = _converted(name, value, inner[0])
-        for bounds in inner[1:]:
-            if isinstance(bounds, Range) and number not in bounds:
-                require(False, name, str(bounds), value)
-        return number
+        return _convert_number_in_range(name, value, inner)
     if origin in (Union, UnionType):
-        return _one_of(name, value, inner)
+        return _convert_to_union(name, value, inner)
     if origin is Literal:
-        return value if isinstance(value, str) and value in inner else _raise(unknown(name, value, inner))
+        if isinstance(value, str) and value in inner:
+            return value
+        raise unknown(name, value, inner)
     if origin in (tuple, Sequence):
-        return _several(name, value, hint)
+        return _convert_sequence(name, value, hint)
     if origin is Mapping:
-        return _mapping(name, value, inner)
-    if origin is Callable:
-        return value if callable(value) else _raise()
+        _require_type(isinstance(value, Mapping))
+        return {_convert(name, k, inner[0]): _convert(name, v, inner[1]) for k, v in value.items()}
     if hint in _NUMBERS:
-        return _number(value, hint)
-    is_class = isinstance(hint, type) and origin is None and hint is not Any
-    return value if not is_class or isinstance(value, hint) else _raise()
+        return _convert_number(value, hint)
+    if origin is Callable:
+        _require_type(callable(value))
+    elif isinstance(hint, type) and origin is None and hint is not Any:
+        _require_type(isinstance(value, hint))
+    return value
 
 
-def _one_of(name: str, value: Any, hints: Sequence[Any]) -> Any:
-    """The value as the first of several types that it has."""
+def _convert_number_in_range(name: str, value: Any, annotated: Sequence[Any]) -> Any:
+    number = _convert(name, value, annotated[0])
+    for bounds in annotated[1:]:
+        if isinstance(bounds, Range):
+            require(number in bounds, name, str(bounds), value)
+    return number
+
+
+def _require_type(condition: bool) -> None:
+    if not condition:
+        raise _WrongTypeError
+
+
+def _convert_to_union(name: str, value: Any, hints: Sequence[Any]) -> Any:
+    """Convert the value to the first of several types that accepts it."""
     if value is None and NoneType in hints:  # a `Literal` that comes first would refuse it
         return None
     for hint in hints:
         try:
-            return _converted(name, value, hint)
-        except _WrongType:
+            return _convert(name, value, hint)
+        except _WrongTypeError:
             continue
-    raise _WrongType
+    raise _WrongTypeError
 
 
-def _several(name: str, value: Any, hint: Any) -> Any:
-    """A tuple of values of one type; a tuple of fixed length is left as it is."""
-    if isinstance(value, str | bytes | Mapping | set) or not hasattr(value, "__len__"):
-        raise _WrongType
-    if getattr(value, "ndim", 1) != 1:
-        raise _WrongType
+def _convert_sequence(name: str, value: Any, hint: Any) -> Any:
+    """Convert to a tuple of values of one type; a tuple of fixed length is returned unchanged."""
+    _require_type(hasattr(value, "__len__") and not isinstance(value, str | bytes | Mapping | set))
+    _require_type(getattr(value, "ndim", 1) == 1)
     inner = get_args(hint)
     if get_origin(hint) is tuple and inner[-1] is not ...:
         return value
-    return tuple(_converted(name, each, inner[0]) for each in value)
+    return tuple(_convert(name, element, inner[0]) for element in value)
 
 
-def _mapping(name: str, value: Any, hints: Sequence[Any]) -> dict[Any, Any]:
-    if not isinstance(value, Mapping):
-        raise _WrongType
-    return {_converted(name, k, hints[0]): _converted(name, v, hints[1]) for k, v in value.items()}
-
-
-def _number(value: Any, kind: type) -> Any:
-    """A Python or numpy number, converted to `kind`; booleans are no numbers, and infinity is refused."""
+def _convert_number(value: Any, kind: type) -> Any:
+    """Convert a Python or numpy number to `kind`; a boolean is not a number, and infinity is refused."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bool) or kind is bool:
-        return value if isinstance(value, bool) and kind is bool else _raise()
-    if not isinstance(value, int | float) or (isinstance(value, float) and not isfinite(value)):
-        raise _WrongType
-    if kind is int and value % 1:
-        raise _WrongType
+        _require_type(isinstance(value, bool) and kind is bool)
+        return value
+    _require_type(isinstance(value, int) or (isinstance(value, float) and isfinite(value)))
+    _require_type(kind is not int or value % 1 == 0)
     try:
         return kind(value)
     except OverflowError:  # a whole number beyond the largest float
-        raise _WrongType from None
+        raise _WrongTypeError from None
 
 
-def _raise(error: Exception | None = None) -> Any:
-    raise error or _WrongType
+def _describe(hint: Any) -> str:
+    """Return a type in words.
 
-
-def _described(hint: Any) -> str:
-    """A type in words.
-
-    >>> _described(Share | Sequence[Share] | None)
+    >>> _describe(Share | Sequence[Share] | None)
     'a number, several numbers or None'
     """
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return _described(inner[0])
+        return _describe(inner[0])
     if origin in (Union, UnionType):
-        said = list(dict.fromkeys(map(_described, inner)))
-        return f"{', '.join(said[:-1])} or {said[-1]}"
+        members = list(dict.fromkeys(map(_describe, inner)))
+        return f"{', '.join(members[:-1])} or {members[-1]}"
     if origin in (tuple, Sequence):
-        return "several " + _described(inner[0]).partition(" ")[2].removesuffix("s") + "s"
+        return "several " + _describe(inner[0]).partition(" ")[2].removesuffix("s") + "s"
     if origin is Mapping:
         return "a mapping"
     if origin is Callable:

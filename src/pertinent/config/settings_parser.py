@@ -1,4 +1,4 @@
-"""Settings given as text, converted to the types that a dataclass declares."""
+"""Settings in text form, converted to the types that a dataclass declares."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pertinent.config.settings import settings_types
 from pertinent.errors import SettingError
 
-_BETWEEN = re.compile(r",|(?<=[\d.])\+")
+_SEPARATOR = re.compile(r",|(?<=[\d.])\+")
 """Separates the values of a tuple: a comma or, where commas separate settings, a plus, but not in 1e+5."""
 
 _FLAGS = {"true": True, "false": False}
 
+_NUMBERS = {bool: "true or false", int: "a whole number", float: "a number"}
+
 SEVERAL = (tuple, Sequence, Iterable)
-"""Types of several values, which are separated by commas."""
+"""Types whose values are separated by commas."""
 
 
 def split_settings(text: str, what: str) -> tuple[str, dict[str, str]]:
-    """The name and the settings in a text such as ``name:setting=value,setting=value``."""
+    """Return the name and the settings in a text such as ``name:setting=value,setting=value``."""
     name, _, rest = text.partition(":")
     settings = {}
     for pair in filter(None, rest.split(",")):
@@ -35,7 +37,7 @@ def split_settings(text: str, what: str) -> tuple[str, dict[str, str]]:
 
 
 def read_settings(cls: Any, settings: Mapping[str, str]) -> dict[str, Any]:
-    """The settings, each as the type that the class declares; unknown ones stay text."""
+    """Return the settings converted to the types that the class declares; unknown ones stay text."""
     # Where a type is not imported at run time, the types of the defaults are used.
     hints = settings_types(cls) or {
         f.name: str if f.default is None else type(f.default) for f in fields(cls)
@@ -44,7 +46,7 @@ def read_settings(cls: Any, settings: Mapping[str, str]) -> dict[str, Any]:
 
 
 def read_text(name: str, text: str, hint: Any) -> Any:
-    """The value of the declared type that a text stands for; a text where a string may be meant.
+    """Convert a text to the declared type; it stays text where a string is accepted.
 
     >>> read_text("sparsity", ".1,.2", float | Sequence[float])
     (0.1, 0.2)
@@ -59,25 +61,22 @@ def read_text(name: str, text: str, hint: Any) -> Any:
     for kind in kinds:
         if get_origin(kind) in SEVERAL:
             inner = get_args(kind)[0]
-            parts = split_names(text) if str in types_in(inner) else _BETWEEN.split(text)
+            parts = split_names(text) if str in types_in(inner) else _SEPARATOR.split(text)
             return tuple(read_text(name, part.strip(), inner) for part in parts)
-    if str in kinds:  # a class by name or number is told apart where the names are known
+    expected = [description for kind, description in _NUMBERS.items() if kind in kinds]
+    if str in kinds or not expected:  # a class by name or number is looked up where the names are available
         return text
-    wanted = {bool: "true or false", int: "a whole number", float: "a number"}
-    for kind in wanted:
+    for kind in _NUMBERS:
         if kind in kinds:
             try:
                 return _FLAGS[text.lower()] if kind is bool else kind(text)
             except (KeyError, ValueError):
                 continue
-    missed = [what for kind, what in wanted.items() if kind in kinds]
-    if missed:
-        raise SettingError(f"`{name}` must be {' or '.join(missed)}, but got {text!r}.")
-    return text
+    raise SettingError(f"`{name}` must be {' or '.join(expected)}, but got {text!r}.")
 
 
 def types_in(hint: Any) -> list[Any]:
-    """The members of a union, without their ranges."""
+    """Return the members of a union, without their ranges."""
     if get_origin(hint) is Annotated:
         return types_in(get_args(hint)[0])
     if get_origin(hint) in (Union, UnionType):
@@ -86,15 +85,15 @@ def types_in(hint: Any) -> list[Any]:
 
 
 def split_names(text: str) -> list[str]:
-    """The names in a text that are separated by commas, each with its settings.
+    """Return the comma-separated names in a text, each with its settings.
 
     >>> split_names("purity, faithfulness:k=5,target=1")
     ['purity', 'faithfulness:k=5,target=1']
     """
-    found: list[str] = []
+    names: list[str] = []
     for part in filter(None, map(str.strip, text.split(","))):
-        if found and ":" in found[-1] and "=" in part and ":" not in part:
-            found[-1] += f",{part}"
+        if names and ":" in names[-1] and "=" in part and ":" not in part:
+            names[-1] += f",{part}"
         else:
-            found.append(part)
-    return found
+            names.append(part)
+    return names

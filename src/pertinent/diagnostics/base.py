@@ -16,6 +16,7 @@ from pertinent.config.registry import Registry
 from pertinent.config.serialization import PlainData, decode_fields, encode, expect
 from pertinent.config.settings import Count
 from pertinent.inputs.base import Input
+from pertinent.number_format import count
 from pertinent.outputs import Scale
 from pertinent.results.base import Result
 from pertinent.results.explanation import Explanation
@@ -277,8 +278,3 @@ def few_inputs(n: int) -> Iterator[str]:
     """Yield a note if there are too few inputs for reliable intervals."""
     if n < FEWEST:
         yield f"Only {count(n, 'input')}: with fewer than {FEWEST}, intervals are too narrow."
-
-
-def count(n: int, noun: str) -> str:
-    """Format a number with its noun, as ``1 input`` or ``1,200 inputs``."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"

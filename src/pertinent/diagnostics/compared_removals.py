@@ -16,6 +16,7 @@ from pertinent.config.serialization import expect
 from pertinent.config.settings import Count, Seed
 from pertinent.diagnostics import base
 from pertinent.errors import unknown
+from pertinent.number_format import count
 from pertinent.printable import visible
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.stats import FEWEST, Interval
@@ -144,7 +145,7 @@ class ComparedRemovals(base.Diagnostic):
     def recommendation(self) -> str:
         """Return in words which removal to use, and what else to do."""
         if self.inputs < FEWEST:
-            inputs = base.count(self.inputs, self._input_noun)
+            inputs = count(self.inputs, self._input_noun)
             return f"{inputs}: too few for a conclusion about removals. Check at least {FEWEST}."
         return f"{self._choice()} {self._further_advice()}".rstrip()
 
@@ -185,7 +186,7 @@ class ComparedRemovals(base.Diagnostic):
             return explanation.warnings
         warning = (
             f"the removal {removal} is badly out of distribution for this model: over "
-            f"{base.count(self.inputs, self._input_noun)}, {self._loss(removal)}"
+            f"{count(self.inputs, self._input_noun)}, {self._loss(removal)}"
         )
         return tuple(dict.fromkeys((*explanation.warnings, warning)))
 
@@ -226,7 +227,7 @@ class ComparedRemovals(base.Diagnostic):
     def _captions(self) -> Iterator[str]:
         """Yield sentences that say how to read the table."""
         yield (
-            f"{base.count(self.inputs, self._input_noun)}, {self.draws} random masks each, the same for "
+            f"{count(self.inputs, self._input_noun)}, {self.draws} random masks each, the same for "
             "every removal; 95% bootstrap intervals. A worse score is due to lost information and "
             "distribution shift; differences between removals are only due to shift."
         )
@@ -242,7 +243,7 @@ class ComparedRemovals(base.Diagnostic):
             )
             for removal in self.removals
         ]
-        counts = f"{base.count(self.inputs, self._input_noun)}, {self.draws} masks each, 95% intervals"
+        counts = f"{count(self.inputs, self._input_noun)}, {self.draws} masks each, 95% intervals"
         return base.Chart(
             panels={f"Best: {self.best} · {counts}": tuple(lines)},
             x_label=f"{self.features} removed, %",
@@ -252,7 +253,7 @@ class ComparedRemovals(base.Diagnostic):
         )
 
     def __repr__(self) -> str:
-        inputs = base.count(self.inputs, self._input_noun)
+        inputs = count(self.inputs, self._input_noun)
         return f"<{type(self).__name__} of {inputs}: {visible(self.recommendation)}>"
 
 

@@ -15,6 +15,7 @@ from pertinent.config.serialization import Index, expect
 from pertinent.config.settings import Count, Seed, checked
 from pertinent.diagnostics import base, stability
 from pertinent.engine.progress import Callback
+from pertinent.number_format import count
 from pertinent.printable import visible
 from pertinent.results.explanation import Explanation
 from pertinent.results.failures import Failure
@@ -208,7 +209,7 @@ class Sanity(base.MethodDiagnostic):
         verdict = "passed" if self.passed else "FAILED"
         return (
             f"<Sanity of {visible(self.name)}, {len(self.layers)} of {self.n_layers} layers randomised, "
-            f"{base.count(self.inputs, 'input')}: {verdict}, last Spearman {last}>"
+            f"{count(self.inputs, 'input')}: {verdict}, last Spearman {last}>"
         )
 
 

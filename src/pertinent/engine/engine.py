@@ -145,6 +145,10 @@ class Engine:
         self._advance(run, None, None)
         return run.number
 
+    def rows_answered(self, number: int) -> int:
+        """Return how many rows of a job under way were answered; 0 if it has ended."""
+        return self._open[number].rows if number in self._open else 0
+
     def cancel(self, number: int) -> bool:
         """End a job without a result, and return whether it was still under way.
 
@@ -426,8 +430,10 @@ class Engine:
         for (question, chunks), cost, found in zip(flight.chunks.items(), costs, answers, strict=True):
             keys = list(chain(*(chunk.keys for chunk in chunks))) if len(chunks) > 1 else chunks[0].keys
             self.rows += len(keys)
-            self._note_first_answer(question.run.root)
-            question.run.root.seconds += seconds * cost / max(1, sum(costs))
+            root = question.run.root
+            self._note_first_answer(root)
+            root.rows += len(keys)
+            root.seconds += seconds * cost / max(1, sum(costs))
             if isinstance(found, Exception):
                 self._reject(question, found)
             else:

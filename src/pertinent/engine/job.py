@@ -66,7 +66,8 @@ class Published:
 class JobRun:
     """A running algorithm: a job's own, or a branch of a fork, which has the `number` of its `parent`.
 
-    Jobs are numbered as they start. `answered` and `seconds`, the model's time, are kept for the whole job.
+    Jobs are numbered as they start. `answered`, `rows` (the number of rows that were answered) and `seconds`,
+    the model's time, are kept for the whole job.
     """
 
     job: Job
@@ -78,6 +79,7 @@ class JobRun:
     result: Any = None
     ended: bool = False
     answered: bool = False
+    rows: int = 0
     seconds: float = 0.0
 
     @property

@@ -12,15 +12,9 @@ from pertinent.array_types import Ints
 from pertinent.config.fingerprints import digest
 from pertinent.errors import InputError, safe_repr
 from pertinent.inputs.base import Features
-from pertinent.inputs.text import (
-    GRANULARITIES,
-    TextInput,
-    Tokens,
-    cut,
-    default_features,
-    long_text_notes,
-    own_spans,
-)
+from pertinent.inputs.segmentation import GRANULARITIES, custom_spans, cut, default_features, long_text_notes
+from pertinent.inputs.text import TextInput
+from pertinent.inputs.tokens import Tokens
 from pertinent.outputs.log_likelihoods import ANSWER, CONTRAST, SPAN
 
 Unit: TypeAlias = Literal["", "sources", "messages", "slots"]
@@ -171,7 +165,7 @@ def cut_prompt(prompt: RenderedPrompt, features: Features | None) -> tuple[str, 
         features = default_features(n_words)
         notes = long_text_notes(features, n_words)
     if not isinstance(features, str):
-        return "spans", own_spans(prompt, features), notes
+        return "spans", custom_spans(prompt, features), notes
     if features == "tokens":
         return features, np.empty((0, 3), dtype=np.int64), notes
     return features, prompt.spans(features), notes

@@ -3,53 +3,32 @@
 from __future__ import annotations
 
 import re
-import reprlib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from importlib.util import find_spec
 from itertools import chain, pairwise
-from math import ceil
-from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from pertinent._optional import optional
 from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.config.fingerprints import digest
 from pertinent.config.serialization import Shape, expect
-from pertinent.errors import InputError, SettingError, require, unknown
+from pertinent.errors import InputError, SettingError, unknown
 from pertinent.inputs.base import Features, Input, Truncation, objects
 from pertinent.inputs.modality import Modality, TextColumns, modalities
-
-COARSE_TO_FINE = "coarse-to-fine"
-"""Words, of which larger parts are explained first."""
-
-GRANULARITIES = ("words", "tokens", "sentences", "passages", COARSE_TO_FINE)
-
-PASSAGE = 20
-"""Number of words of a passage, unless its name says otherwise, as in ``"passages:50"``."""
-
-MOST_WORDS = 500
-"""A text of more words is explained by passages by default: about 200, or fewer of `PASSAGE` words."""
-
-# Each CJK character is a word; combining marks stay with their letters; a run of punctuation is a word.
-_WORD = re.compile(
-    r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
-    r"|[\w\u0300-\u036f\u0900-\u0963\u0966-\u0eff]+(?:[-'’][\w\u0300-\u036f]+)*"
-    r"|[^\w\s]+"
+from pertinent.inputs.segmentation import (
+    COARSE_TO_FINE,
+    PASSAGE,
+    custom_spans,
+    cut,
+    default_features,
+    long_text_notes,
+    span_rows,
 )
-_THAI = re.compile(r"[\u0e00-\u0e7f]+")
+from pertinent.inputs.tokens import Tokens
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
-
-# Each run of end marks or of spaces is read once, so that the time is linear in the length of the text.
-_END = ".!?…。！？"
-SENTENCE = re.compile(rf"\S(?:[^{_END}\n]+|[{_END}]+(?![{_END}\s]|\Z))*[{_END}]*")
-"""A sentence ends after end marks that a space or the end of the text follows, and at the end of a line."""
-
-_SPACE = r"[^\S\n]"
-PARAGRAPH = re.compile(rf"\S+(?:(?=\s){_SPACE}*(?:\n{_SPACE}*)?\S+)*(?:{_SPACE}+(?=\n{_SPACE}*\n\s*\S))?")
-"""A paragraph ends at a blank line, or after the last character that is no space."""
 
 _Fixed: TypeAlias = Literal["none", "first", "second"]
 
@@ -61,17 +40,6 @@ FORMS: Mapping[tuple[str, ...], _Fixed] = {
     ("text",): "none",
 }
 """The keys of texts that are given as mappings, and which of the two texts is fixed."""
-
-
-class Segmented(Protocol):
-    """A text of one or several strings, some of which are fixed."""
-
-    @property
-    def segments(self) -> tuple[str, ...]:
-        """The strings."""
-
-    def removable(self, segment: int) -> bool:
-        """Whether features of this segment may be removed."""
 
 
 @dataclass(frozen=True)
@@ -142,56 +110,6 @@ class Text:
 
 
 @dataclass(frozen=True, eq=False)
-class Tokens:
-    """What a transformer reads: one entry per token, special tokens included.
-
-    `feature` is the mask column that each token belongs to, −1 where the token is fixed. `place` are the
-    characters that it covers, rows of (segment, start, end); the segment of a special token is −1.
-
-    Of a text that is read in windows, the tokens of each window follow those of the window before, with their
-    special tokens. `lengths` are the numbers of tokens of the windows, and `repeated` says which tokens also
-    stand in an earlier window.
-
-    `scored` marks the tokens of an answer whose likelihood a language model is asked for. An answer and its
-    rival are two windows, each after the same prompt. `variants` are for each feature the tokens that may
-    stand in place of its own. `answers` are the tokens of the answer and of its rival where a decoder of its
-    own reads them; then none of the other tokens is scored. `span` are the first token of the answer whose
-    likelihood is asked for, and the one after the last; (0, 0) if no span of it is.
-    """
-
-    ids: Ints
-    types: Ints
-    feature: Ints
-    mask_id: int | None
-    pad_id: int | None
-    place: Ints | None = None
-    lengths: tuple[int, ...] = ()
-    repeated: Masks | None = None
-    scored: Masks | None = None
-    variants: tuple[tuple[Ints, ...], ...] = ()
-    answers: tuple[Ints, ...] = ()
-    span: tuple[int, int] = (0, 0)
-
-    @cached_property
-    def windows(self) -> tuple[tuple[slice, Tokens], ...]:
-        """Where each window stands among the tokens, and its own tokens; a plain text is one window."""
-        if not self.lengths:
-            return ((slice(0, len(self.ids)), self),)
-        ends = np.cumsum(self.lengths).tolist()
-        return tuple((own, self._window(own)) for own in map(slice, [0, *ends[:-1]], ends))
-
-    @property
-    def longest(self) -> int:
-        """Number of tokens that are read together at most."""
-        return max(self.lengths, default=len(self.ids))
-
-    def _window(self, own: slice) -> Tokens:
-        place = None if self.place is None else self.place[own]
-        made = Tokens(self.ids[own], self.types[own], self.feature[own], self.mask_id, self.pad_id, place)
-        return made if self.scored is None else replace(made, scored=self.scored[own])
-
-
-@dataclass(frozen=True, eq=False)
 class TextInput(Input):
     """A text and the character spans of its features, rows of (segment, start, end).
 
@@ -222,12 +140,13 @@ class TextInput(Input):
         if self.granularity != COARSE_TO_FINE:
             return ()
         every = np.arange(self.n_features)
-        found = [*(self._owners(spans) for spans in (self._coarsest(), cut(self.text, "sentences"))), every]
+        coarser = self._coarsest(), cut(self.text, "sentences")
+        found = [*map(self._owners, coarser), every]
         return (*(own for own, after in pairwise(found) if 0 < own.max() < after.max()), every)
 
     def _coarsest(self) -> Ints:
         """The spans of paragraphs, or of passages if there is one paragraph alone."""
-        spans = _paragraphs(self.text)
+        spans = cut(self.text, "paragraphs")
         return spans if len(spans) > 1 else cut(self.text, f"passages:{max(PASSAGE, self.n_features // 40)}")
 
     def _owners(self, spans: Ints) -> Ints:
@@ -273,7 +192,7 @@ class TextInput(Input):
         """The features that share a character with a span (start, end), or (segment, start, end)."""
         if annotation.ndim != 2 or annotation.dtype.kind not in "iu":
             return None
-        annotation = _span_rows(self.text, annotation, "annotations")
+        annotation = span_rows(self.text, annotation, "annotations")
         mine, theirs = self.spans[:, None], annotation[None]
         shared = (mine[..., 1] < theirs[..., 2]) & (theirs[..., 1] < mine[..., 2])
         return np.asarray((shared & (mine[..., 0] == theirs[..., 0])).any(axis=1))
@@ -286,123 +205,6 @@ class TextInput(Input):
         inside[inside] &= end[inside] <= lengths[segment[inside]]
         expect(bool(inside.all()), "spans", "inside the text", self.spans[~inside].tolist()[:1])
         return replace(self, raw=self.text)
-
-
-def default_features(n_words: int) -> str:
-    """Words, or for a long text passages."""
-    return "words" if n_words <= MOST_WORDS else f"passages:{max(PASSAGE, ceil(n_words / 200))}"
-
-
-def long_text_notes(granularity: str, n_words: int) -> tuple[str, ...]:
-    """What a text that is explained by passages by default says of itself."""
-    if granularity == "words":
-        return ()
-    return (f"long text: {n_words:,} words are explained by passages; features='words' explains each word",)
-
-
-def cut(text: Segmented, granularity: str) -> Ints:
-    """The (segment, start, end) spans of every word, sentence or passage of the removable segments."""
-    granularity, _, size = granularity.partition(":")
-    if granularity not in GRANULARITIES:
-        raise unknown("text feature", granularity, GRANULARITIES)
-    if granularity == "passages":
-        return _passages(text, size or str(PASSAGE))
-    granularity = "words" if granularity == COARSE_TO_FINE else granularity
-    require(not size, "features", f"{granularity!r} without a number", f"{granularity}:{size}")
-    pattern = SENTENCE if granularity == "sentences" else _WORD
-    spans = [
-        (i, found.start(), found.end())
-        for i, segment in enumerate(text.segments)
-        if text.removable(i)
-        for found in pattern.finditer(segment)
-    ]
-    if granularity == "words" and any(map(_THAI.search, text.segments)) and find_spec("pythainlp"):
-        spans = [part for span in spans for part in _thai_words(span, text.segments[span[0]])]
-    return np.array(spans, dtype=np.int64).reshape(-1, 3)
-
-
-def _thai_words(span: tuple[int, int, int], segment: str) -> list[tuple[int, int, int]]:
-    """The words in a run of Thai letters, which has no spaces, by pythainlp; other spans as they are."""
-    number, start, end = span
-    if not _THAI.fullmatch(segment, start, end):
-        return [span]
-    ends = np.cumsum([len(word) for word in optional("pythainlp").word_tokenize(segment[start:end])])
-    bounds = [start, *(start + ends).tolist()]
-    return [(number, *pair) for pair in pairwise(bounds)] if bounds[-1] == end else [span]
-
-
-def _passages(text: Segmented, size: str) -> Ints:
-    """Neighbouring sentences of together at most `size` words; longer sentences are cut into equal parts."""
-    require(size.isdecimal() and int(size) > 0, "features", "'passages' with a number of words", size)
-    words, sentences, most = cut(text, "words"), cut(text, "sentences"), int(size)
-    passages: list[list[int]] = []
-    for segment in range(len(text.segments)):
-        own, room = words[words[:, 0] == segment], 0
-        for span in sentences[sentences[:, 0] == segment, 1:]:
-            first, last = np.searchsorted(own[:, 1], span)
-            n = int(last - first)
-            if 0 < n <= room:
-                passages[-1][2], room = int(own[last - 1, 2]), room - n
-            elif n:
-                for part in np.array_split(own[first:last], ceil(n / most)):
-                    passages.append([segment, int(part[0, 1]), int(part[-1, 2])])
-                    room = most - len(part)
-    return np.array(passages, dtype=np.int64).reshape(-1, 3)
-
-
-def _paragraphs(text: Segmented) -> Ints:
-    """The spans of paragraphs of the removable segments: blank lines stand between them."""
-    spans = [
-        (i, found.start(), found.end())
-        for i, segment in enumerate(text.segments)
-        if text.removable(i)
-        for found in PARAGRAPH.finditer(segment)
-    ]
-    return np.array(spans, dtype=np.int64).reshape(-1, 3)
-
-
-def own_spans(text: Segmented, spans: Any) -> Ints:
-    """Spans that the user cut, as rows of (segment, start, end) in the order of the text, checked.
-
-    They are (start, end) of a single text, or (segment, start, end) where 0 is the first of a pair and
-    1 the second. Characters outside of them are fixed.
-
-    >>> own_spans(Text("not bad at all"), [(8, 14), (0, 7)]).tolist()
-    [[0, 0, 7], [0, 8, 14]]
-    """
-    rows = _span_rows(text, spans, "features")
-    rows = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
-    for segment, start, end in rows.tolist():
-        if not text.removable(segment):
-            raise InputError(
-                f"The span {(segment, start, end)} is not in a text that features may be cut of."
-            )
-    for before, after in pairwise(rows.tolist()):
-        if before[0] == after[0] and before[2] > after[1]:
-            raise InputError(f"Spans must not overlap, but {tuple(before[1:])} and {tuple(after[1:])} do.")
-    return rows
-
-
-def _span_rows(text: Segmented, spans: Any, name: str) -> Ints:
-    """Spans as rows of (segment, start, end), each checked to lie in the text."""
-    try:
-        rows = np.asarray(spans)
-    except ValueError:
-        rows = np.empty(0)
-    if rows.ndim == 2 and rows.shape[1] == 2 and len(text.segments) == 1:
-        rows = np.insert(rows, 0, 0, axis=1)
-    if rows.ndim != 2 or rows.shape[1] != 3 or not len(rows) or rows.dtype.kind not in "iu":
-        wanted = "(start, end)" if len(text.segments) == 1 else "(segment, start, end)"
-        given = reprlib.repr(spans)
-        raise InputError(f"`{name}` must be a list of spans {wanted} in characters, but got {given}.")
-    lengths = [len(segment) for segment in text.segments]
-    for segment, start, end in rows.tolist():
-        if not 0 <= segment < len(lengths) or not 0 <= start < end <= lengths[segment]:
-            size = " and ".join(map(str, lengths))
-            raise InputError(
-                f"The span {(segment, start, end)} in `{name}` does not lie in the text of {size} characters."
-            )
-    return rows.astype(np.int64)
 
 
 def text_input(
@@ -470,7 +272,7 @@ class TextModality(Modality):
             features = default_features(n_words)
             notes = long_text_notes(features, n_words)
         if not isinstance(features, str):
-            return text_input(text, "spans", own_spans(text, features))
+            return text_input(text, "spans", custom_spans(text, features))
         if features == "tokens":
             raise InputError(
                 "The features 'tokens' need a transformer; this model reads strings: use 'words'."

@@ -1,4 +1,4 @@
-"""How good is an explanation? One file per family."""
+"""Metrics of explanations, one file for each family."""
 
 from pertinent.metrics.base import Metric, metrics
 

@@ -1,4 +1,4 @@
-"""How the decision changes as features are kept or removed: ablation at each sparsity, and curves by rank."""
+"""Ablation metrics: sufficiency and comprehensiveness at each sparsity, insertion and deletion curves."""
 
 from __future__ import annotations
 
@@ -7,24 +7,27 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from pertinent.array_types import Floats
 from pertinent.asks import Values
 from pertinent.config.settings import Count, Share
-from pertinent.errors import SettingError
-from pertinent.metrics.base import Measures, Metric, ask_whole_and, metrics, objective, top_masks
+from pertinent.errors import require
+from pertinent.metrics.base import Measures, Metric, measure_drops, metrics, objective, top_masks
 from pertinent.outputs import log_odds
 from pertinent.results.explanation import Explanation
+
+_NO_LOG_ODDS = "'natural' for a model of plain values, which have no log-odds"
 
 
 @dataclass(frozen=True)
 class AblationMetric(Metric):
     """The effect of removing features, at each sparsity.
 
-    The drop of a probability, or the absolute change of a plain value.
+    It is the drop of a probability, or the absolute change of a plain value.
 
     Parameters
     ----------
     scale
-        ``"natural"``, probabilities or values, or ``"weight-of-evidence"``, log-odds.
+        ``"natural"`` for probabilities or values, ``"weight-of-evidence"`` for log-odds.
     sparsities
         Shares of features that count as chosen; by default the sparsities of the explanation.
     """
@@ -34,25 +37,21 @@ class AblationMetric(Metric):
     sparsities: tuple[Share, ...] | None = None
 
     def measure(self, explanation: Explanation) -> Measures:
-        """f(x) − f(x without …), for the target."""
-        sparsities = self.sparsities or explanation.request.sparsities
-        chosen = np.array([explanation.mask(s) for s in sparsities])
-        answer = yield from ask_whole_and(explanation, chosen if self.keep_chosen else ~chosen)
-        if self.scale == "natural":
-            values = objective(explanation, answer)
-        elif explanation.output.kind == "value":
-            raise SettingError(
-                "Weight of evidence needs probabilities, but this model answers with plain values."
-            )
-        else:
-            values = log_odds(answer[:, explanation.target])
-        return dict(zip(sparsities, (values[0] - values[1:]).tolist(), strict=True))
+        """Compute f(x) − f(x without …) for the target."""
+        is_natural = self.scale == "natural"
+        require(is_natural or explanation.output.kind != "value", "scale", _NO_LOG_ODDS, self.scale)
+        sets = {s: explanation.mask(s) for s in self.sparsities or explanation.request.sparsities}
+
+        def value(answers: Floats) -> Floats:
+            return objective(explanation, answers) if is_natural else log_odds(answers[:, explanation.target])
+
+        return (yield from measure_drops(explanation, sets, value, keep=self.keep_chosen))
 
 
 @metrics.register("sufficiency")
 @dataclass(frozen=True)
 class Sufficiency(AblationMetric):
-    r""":math:`f(x)_{\hat y} - f(\mathrm{Replace}(x, e))_{\hat y}`, only the chosen features kept."""
+    r""":math:`f(x)_{\hat y} - f(\mathrm{Replace}(x, e))_{\hat y}`, with only the chosen features kept."""
 
     paper = "DeYoung et al. 2020; Hase et al. 2021, Eqn. 1"
     summary = "drop of the target's probability (change of a value) when only the chosen features are kept"
@@ -63,7 +62,7 @@ class Sufficiency(AblationMetric):
 @metrics.register("comprehensiveness")
 @dataclass(frozen=True)
 class Comprehensiveness(AblationMetric):
-    r""":math:`f(x)_{\hat y} - f(\mathrm{Replace}(x, 1 - e))_{\hat y}`, the chosen features removed."""
+    r""":math:`f(x)_{\hat y} - f(\mathrm{Replace}(x, 1 - e))_{\hat y}`, with the chosen features removed."""
 
     paper = "DeYoung et al. 2020; Hase et al. 2021, Sec. 3"
     summary = "drop of the target's probability (change of a value) when the chosen features are removed"
@@ -73,33 +72,33 @@ class Comprehensiveness(AblationMetric):
 
 @dataclass(frozen=True)
 class Curve(Metric):
-    """The area under the curve over the share of features, by the trapezoid rule.
+    """The area under a curve over the share of features, by the trapezoidal rule.
 
-    The curve is the target's probability, or for a plain value, minus its distance to the value for
-    the whole input.
+    The curve is the target's probability, or the negative distance of a plain value from that of the whole
+    input.
 
     Parameters
     ----------
     steps
-        Points of the curve besides its start; fewer if there are fewer features.
+        Number of points of the curve besides its start; fewer if there are fewer features.
     """
 
     insert: ClassVar[bool]
     steps: Count = 20
 
     def measure(self, explanation: Explanation) -> Measures:
-        """Insert or delete the features by rank."""
+        """Insert or delete the features by rank, and integrate."""
         d = len(explanation.features)
         counts = np.unique(np.round(np.linspace(0, d, min(self.steps, d) + 1)).astype(int))
         masks = top_masks(explanation, counts)
-        answer = yield Values(masks if self.insert else ~masks)
-        return {None: float(np.trapezoid(objective(explanation, answer), counts / d))}
+        answers = yield Values(masks if self.insert else ~masks)
+        return {None: float(np.trapezoid(objective(explanation, answers), counts / d))}
 
 
 @metrics.register("insertion")
 @dataclass(frozen=True)
 class Insertion(Curve):
-    """Start with no features and add them, the most important first."""
+    """The curve that starts without features and adds them, the most important first."""
 
     paper = "Petsiuk, Das & Saenko 2018, Alg. 1"
     summary = "area under the target's probability (closeness of a value) as features are added by rank"
@@ -110,7 +109,7 @@ class Insertion(Curve):
 @metrics.register("deletion")
 @dataclass(frozen=True)
 class Deletion(Curve):
-    """Start with the whole input and remove features, the most important first."""
+    """The curve that starts with the whole input and removes features, the most important first."""
 
     paper = "Petsiuk, Das & Saenko 2018, Alg. 1"
     summary = "area under the target's probability (closeness of a value) as features are removed by rank"

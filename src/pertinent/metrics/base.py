@@ -1,9 +1,9 @@
-"""A metric asks the model about an explanation, like an explainer, and returns numbers."""
+"""Base class of metrics: generators that ask the model about an explanation and return numbers."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
@@ -19,27 +19,36 @@ if TYPE_CHECKING:
     from pertinent.results.explanation import Explanation
 
 Measures: TypeAlias = Generator[Ask, Any, Mapping[float | None, float]]
-"""Returns the value at each sparsity, or one value under ``None``."""
+"""A generator that returns a value for each sparsity, or a single value under ``None``."""
 
 
 @dataclass(frozen=True)
 class Metric(Settings, ABC):
-    """Settings and one algorithm: a generator that yields asks and returns its values."""
+    """Settings of a metric, and its algorithm: a generator that yields asks and returns values.
+
+    Attributes
+    ----------
+    paper, summary
+        The paper with its equation or section, and a summary of one line.
+    better
+        Whether ``"lower"`` or ``"higher"`` values are better.
+    within
+        The smallest and the largest possible value, for metrics that are shares of decisions.
+    """
 
     name: ClassVar[str]
     paper: ClassVar[str]
     summary: ClassVar[str]
     better: ClassVar[Literal["lower", "higher"]]
     within: ClassVar[tuple[float, float] | None] = None
-    """The smallest and the largest value, for metrics that are shares of decisions."""
 
     @abstractmethod
     def measure(self, explanation: Explanation) -> Measures:
-        """The algorithm."""
+        """Ask the model about the explanation, and return the values."""
 
 
 def metric_labels(metrics: Sequence[Metric]) -> list[str]:
-    """The label of each metric: its name, with the settings in which metrics of that name differ."""
+    """Return a label for each metric: its name, and the settings in which metrics of that name differ."""
     return labels([(metric.name, changed_settings(metric)) for metric in metrics])
 
 
@@ -47,21 +56,30 @@ metrics: Registry[Metric] = Registry("metric", "pertinent.metrics")
 
 
 def objective(explanation: Explanation, values: Floats) -> Floats:
-    """How well each row of answers preserves the decision.
+    """Return how well each row of answers preserves the decision.
 
-    The target's probability, or minus the distance of a plain value to the value for the whole input.
+    It is the target's probability, or the negative distance of a plain value from that of the whole input.
     """
     return explanation.output.objective(values, explanation.prediction.values, explanation.target)
 
 
-def ask_whole_and(explanation: Explanation, masks: Sequence[Masks] | Masks) -> Asking[Floats]:
-    """The model's answers (1 + masks, columns) to the whole input, and to each of the masks."""
+def ask_whole_and_masks(explanation: Explanation, masks: Sequence[Masks] | Masks) -> Asking[Floats]:
+    """Ask for the answers (1 + masks, columns) to the whole input and to each mask."""
     answers: Floats = yield Values(np.concatenate([full_mask(len(explanation.features)), masks]))
     return answers
 
 
+def measure_drops(
+    explanation: Explanation, sets: Mapping[Any, Masks], value: Callable[[Floats], Floats], *, keep: bool
+) -> Measures:
+    """Return the drop of a value of the answers when only each set is kept, or when each set is removed."""
+    masks = np.array([*sets.values()])
+    values = value((yield from ask_whole_and_masks(explanation, masks if keep else ~masks)))
+    return dict(zip(sets, (values[0] - values[1:]).tolist(), strict=True))
+
+
 def top_masks(explanation: Explanation, counts: Sequence[int] | Ints) -> Masks:
-    """Masks (counts, features) of the features that rank highest, as many as each count says."""
+    """Return masks (counts, features) of the highest-ranking features, one for each number of features."""
     rank = np.empty(len(explanation.features), dtype=np.int64)
     rank[explanation.ranking] = np.arange(len(rank))
     return rank[None] < np.asarray(counts)[:, None]

@@ -1,4 +1,4 @@
-"""How well an explanation says what removing parts of a context does (Cohen-Wang et al. 2024)."""
+"""Metrics of context attribution: effects of removing parts of a context (Cohen-Wang et al. 2024)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from pertinent.stats import spearman
 @metrics.register("top-k-drop")
 @dataclass(frozen=True)
 class TopKDrop(TopFeatures):
-    r""":math:`\log p(x) - \log p(x \setminus S)`, the top K features S removed, for the target.
+    r""":math:`\log p(x) - \log p(x \setminus S)` for the target, with the top K features S removed.
 
-    Of a language model's answer it is the drop of its log-likelihood.
+    For the answer of a language model it is the drop of its log-likelihood.
     """
 
     paper = "Cohen-Wang et al. 2024, Sec. 4.1, Eqn. 2"
@@ -35,8 +35,8 @@ class TopKDrop(TopFeatures):
         """Remove the top features."""
         if "log-probability" not in explanation.output.scales:
             raise SettingError(
-                "The drop of a log-probability needs probabilities, but this model answers with plain "
-                "values: choose comprehensiveness."
+                "top-k-drop needs probabilities, but this model answers with plain values: choose "
+                "comprehensiveness."
             )
         sets = self.sets(explanation)
         masks = np.concatenate([full_mask(len(explanation.features)), ~np.array([*sets.values()])])
@@ -49,14 +49,14 @@ class TopKDrop(TopFeatures):
 class LinearDatamodelingScore(Metric):
     r"""Spearman's correlation of :math:`\sum_i z_i w_i` with the model's answer, over random masks z.
 
-    The scores w rank masks as the model does if it is 1. Scores that are all 0 have 0.
+    It is 1 if the scores w rank masks as the model does, and 0 if all scores are 0.
 
     Parameters
     ----------
     masks
         Number of random masks.
     keep
-        The probability of keeping a feature.
+        Probability of keeping a feature.
     """
 
     paper = "Cohen-Wang et al. 2024, Sec. 4.1; Park et al. 2023"
@@ -66,9 +66,9 @@ class LinearDatamodelingScore(Metric):
     keep: ProperShare = 0.5
 
     def measure(self, explanation: Explanation) -> Measures:
-        """Ask for random masks, other than those that a method draws."""
+        """Ask for random masks, independent of those that the method drew."""
         d = len(explanation.features)
         masks = generator(explanation.seed, self.name, d).random((self.masks, d)) < self.keep
         answer = (yield Values(masks))[:, explanation.target]
-        found = spearman(np.stack([masks @ explanation.scores, answer]))[0, 1]
-        return {None: 0.0 if np.isnan(found) else float(found)}
+        correlation = spearman(np.stack([masks @ explanation.scores, answer]))[0, 1]
+        return {None: float(np.nan_to_num(correlation))}

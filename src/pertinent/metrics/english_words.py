@@ -1,4 +1,4 @@
-"""Which English words the top features are: stop words (purity) and synonyms (brevity); Vo et al. 2023."""
+"""Metrics of English words: purity (stop words) and brevity (synonyms) of top features; Vo et al. 2023."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from pertinent.results.explanation import Explanation
 class Purity(TopFeatures):
     """The share of stop words and punctuation in S; each occurrence counts.
 
-    Stop words are NLTK's English ones, and need the extra ``nltk`` and its data ``stopwords``.
+    It uses NLTK's English stop words, and needs the extra ``nltk`` and its data ``stopwords``.
 
     Parameters
     ----------
     distinct
         Count each stop word once, and divide by `k` even if a text has fewer words, as the authors' code
-        does. It gives smaller shares.
+        does. The shares are then smaller.
     """
 
     paper = "Vo et al. 2023, App. B.1"
@@ -37,30 +37,30 @@ class Purity(TopFeatures):
     distinct: bool = field(default=False, kw_only=True)
 
     def measure(self, explanation: Explanation) -> Measures:
-        """Look the words up."""
+        """Count the stop words and punctuation."""
         yield from ()
         sets = self.sets(explanation).items()
         words = {s: top_words(explanation, mask) for s, mask in sets}
         if not self.distinct:
-            return {s: share_contaminated(own) for s, own in words.items()}
+            return {s: share_contaminated(top) for s, top in words.items()}
         return {
-            s: distinct_contaminated(own, self.k if self.k is not None and s is None else len(own))
-            for s, own in words.items()
+            s: distinct_contaminated(top, self.k if self.k is not None and s is None else len(top))
+            for s, top in words.items()
         }
 
 
 def share_contaminated(words: Sequence[str]) -> float:
-    """The share of words in lower case that are stop words or punctuation."""
+    """Return the share of words (in lower case) that are stop words or punctuation."""
     return float(np.mean([is_contaminated(word) for word in words]))
 
 
 def distinct_contaminated(words: Sequence[str], k: int) -> float:
-    """The number of different stop words and signs, divided by k."""
+    """Return the number of distinct stop words and punctuation signs, divided by k."""
     return len({word for word in words if is_contaminated(word)}) / k
 
 
 def is_contaminated(word: str) -> bool:
-    """Whether a word in lower case is a stop word or punctuation."""
+    """Return whether a word in lower case is a stop word or punctuation."""
     return is_punctuation(word) or word in stop_words()
 
 
@@ -70,13 +70,15 @@ class Brevity(TopFeatures):
     """The number of clusters of duplicates and synonyms among the words of S.
 
     Two words are synonyms if they share a sense in WordNet, in any of their forms, or if a sense of one is
-    similar to a sense of the other. The best word takes all its synonyms into its cluster, then the best of
-    those that are left. Needs the extra ``nltk`` and its data ``wordnet``.
+    similar to a sense of the other. The most important word forms a cluster with all its synonyms, then the
+    most important of the remaining words does, and so on. It needs the extra ``nltk`` and its data
+    ``wordnet``.
 
     Notes
     -----
-    The paper says only that tokens are grouped into clusters of synonyms. The authors' code joins two words
-    already if a third one is related to both, which gives fewer clusters: *bad* and *great* by way of *big*.
+    The paper only says that tokens are grouped into clusters of synonyms. The authors' code also joins two
+    words that are related to a third one, which gives fewer clusters: it joins *bad* and *great* through
+    *big*.
     """
 
     paper = "Vo et al. 2023, App. B.2"
@@ -84,34 +86,34 @@ class Brevity(TopFeatures):
     better = "lower"
 
     def measure(self, explanation: Explanation) -> Measures:
-        """Look the words up."""
+        """Count the clusters."""
         yield from ()
         sets = self.sets(explanation).items()
         return {s: float(len(clusters(top_words(explanation, mask)))) for s, mask in sets}
 
 
 def clusters(words: Sequence[str]) -> list[list[str]]:
-    """Distinct words in clusters of synonyms, in their order."""
-    left = [*dict.fromkeys(words)]
-    found = []
-    while left:
-        found.append([left[0], *(word for word in left[1:] if are_synonyms(left[0], word))])
-        left = [word for word in left if word not in found[-1]]
-    return found
+    """Return distinct words in clusters of synonyms, in the order of the words."""
+    remaining, groups = [*dict.fromkeys(words)], []
+    while remaining:
+        first = remaining[0]
+        groups.append([first, *(word for word in remaining[1:] if are_synonyms(first, word))])
+        remaining = [word for word in remaining if word not in groups[-1]]
+    return groups
 
 
 def are_synonyms(word: str, other: str) -> bool:
-    """Whether two words share a sense, or have similar senses."""
+    """Return whether two words share a sense, or have similar senses."""
     a, b = senses(word), senses(other)
     return not (a.own | a.similar).isdisjoint(b.own) or not a.own.isdisjoint(b.similar)
 
 
 _READING = Lock()
-"""NLTK's corpora can be read by one thread at a time."""
+"""Lock for NLTK's corpora, which only one thread can read at a time."""
 
 
 class Senses(NamedTuple):
-    """The senses (synsets) of a word, and those that WordNet calls similar to one of them."""
+    """The senses (synsets) of a word, and the senses that are similar to one of them in WordNet."""
 
     own: frozenset[str]
     similar: frozenset[str]
@@ -119,14 +121,14 @@ class Senses(NamedTuple):
 
 @cache
 def stop_words() -> frozenset[str]:
-    """NLTK's English stop words, in lower case."""
+    """Return NLTK's English stop words, in lower case."""
     with _READING:
         return frozenset(_corpus("stopwords").words("english"))
 
 
 @cache
 def senses(word: str) -> Senses:
-    """The senses of a word in any of its forms."""
+    """Return the senses of a word in any of its forms."""
     with _READING:
         own = _corpus("wordnet").synsets(word)
         similar = [other for sense in own for other in sense.similar_tos()]
@@ -134,7 +136,7 @@ def senses(word: str) -> Senses:
 
 
 def is_punctuation(word: str) -> bool:
-    """Whether nothing in it is a letter or a digit.
+    """Return whether a word contains neither letters nor digits.
 
     >>> is_punctuation("…"), is_punctuation("B-"), is_punctuation("7")
     (True, False, False)
@@ -143,13 +145,13 @@ def is_punctuation(word: str) -> bool:
 
 
 def _corpus(name: str) -> Any:
-    """A corpus of NLTK's, loaded; an error says how to get it."""
+    """Load a corpus of NLTK; raise a `FileError` with instructions if it is not installed."""
     corpus = getattr(optional("nltk.corpus"), name)
     try:
         corpus.ensure_loaded()
     except LookupError as error:
         raise FileError(
-            f"NLTK's data {name!r} are missing: python -m nltk.downloader {name}, or set the environment "
-            "variable NLTK_DATA to the folder that holds them."
+            f"NLTK's data {name!r} are missing: run python -m nltk.downloader {name}, or set the environment "
+            "variable NLTK_DATA to the folder that contains them."
         ) from error
     return corpus

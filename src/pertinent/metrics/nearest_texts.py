@@ -1,4 +1,4 @@
-"""Neighbours: for each text the most similar others, by the words in common or by embeddings."""
+"""Nearest neighbours of texts, by shared words or by embeddings."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from pertinent.array_types import Floats, Ints, Masks
 
 @dataclass(frozen=True, eq=False)
 class Neighbourhood:
-    """Texts of which to find the nearest neighbours.
+    """A collection of texts whose nearest neighbours are searched for.
 
     Attributes
     ----------
     words
         The distinct words of each text.
     labels
-        The model's decision about each: a neighbour has the same.
+        The model's decision for each text; neighbours have the same one.
     identities
-        Equal for texts that are the same: a text is no neighbour of itself.
+        A key for each text that equal texts share: a text is not its own neighbour.
     vectors
-        The embedding of each (texts, dimensions), unless only words count.
+        The embedding of each text (texts, dimensions); ``None`` to compare words only.
     """
 
     words: Sequence[AbstractSet[str]]
@@ -34,32 +34,34 @@ class Neighbourhood:
     vectors: Floats | None = None
 
     def find(self, lexical: int, semantic: int) -> list[Ints]:
-        """For each text its `semantic` nearest by embedding and the `lexical` nearest of the others by words.
+        """Return for each text the indices of its neighbours, the nearest first.
 
-        Fewer where fewer texts have the same label. The nearest come first; equal ones in their order.
+        They are the `semantic` nearest texts by embedding, then the `lexical` nearest of the others by words.
+        There are fewer if fewer texts have the same label. Ties keep the order of the texts.
         """
         by_label: dict[Hashable, list[int]] = defaultdict(list)
         for i, label in enumerate(self.labels):
             by_label[label].append(i)
-        found: dict[int, Ints] = {}
+        neighbours: dict[int, Ints] = {}
         for members in by_label.values():
             group = np.array(members)
-            ratios = WordOverlap([self.words[i] for i in members])
+            overlaps = WordOverlap([self.words[i] for i in members])
             directions = None if self.vectors is None else _directions(self.vectors[group])
             numbers: dict[Hashable, int] = {}
-            same = np.array([numbers.setdefault(self.identities[i], len(numbers)) for i in members])
-            for own, i in enumerate(members):
-                others = same != same[own]
+            identity = np.array([numbers.setdefault(self.identities[i], len(numbers)) for i in members])
+            for row, i in enumerate(members):
+                others = identity != identity[row]
                 near = np.empty(0, dtype=np.int64)
                 if directions is not None:
-                    near = _nearest(directions @ directions[own], others, semantic)
+                    near = _nearest(directions @ directions[row], others, semantic)
                     others[near] = False
-                found[i] = group[np.concatenate([near, _nearest(ratios.with_all(own), others, lexical)])]
-        return [found[i] for i in range(len(self.labels))]
+                near = np.append(near, _nearest(overlaps.with_all(row), others, lexical))
+                neighbours[i] = group[near]
+        return [neighbours[i] for i in range(len(self.labels))]
 
 
 class WordOverlap:
-    """The ratio of overlapping words of texts: those in common over those of either.
+    """The Jaccard index of the words of texts: the number of shared words over the number of words in either.
 
     >>> WordOverlap([{"a", "good", "film"}, {"a", "bad", "film"}, {"no"}]).with_all(0).tolist()
     [1.0, 0.5, 0.0]
@@ -74,16 +76,16 @@ class WordOverlap:
                 holders[word].append(i)
         self._holders = {word: np.array(texts) for word, texts in holders.items()}
 
-    def with_all(self, own: int) -> Floats:
-        """The ratio of one text with each."""
+    def with_all(self, index: int) -> Floats:
+        """Return the Jaccard index of one text with every text."""
         common = np.zeros(len(self._sizes))
-        for word in self._texts[own]:
+        for word in self._texts[index]:
             common[self._holders[word]] += 1
-        return np.asarray(common / np.maximum(self._sizes + self._sizes[own] - common, 1))
+        return np.asarray(common / np.maximum(self._sizes + self._sizes[index] - common, 1))
 
 
 def mean_overlap(words: AbstractSet[str], others: Sequence[AbstractSet[str]]) -> float:
-    """The mean intersection over union with each of the others; two empty sets have none.
+    """Return the mean Jaccard index of some words with each of the others; it is 0 for two empty sets.
 
     >>> mean_overlap({"good", "film"}, [{"good"}, {"good", "film"}, {"bad"}, set()])
     0.375
@@ -97,6 +99,6 @@ def _nearest(similarities: Floats, allowed: Masks, n: int) -> Ints:
 
 
 def _directions(vectors: Floats) -> Floats:
-    """The vectors at length 1, so that their products are cosines; a vector of zeros stays."""
+    """Return the vectors scaled to length 1, so that their products are cosines; zero vectors stay zero."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.where(lengths > 0, lengths, 1))

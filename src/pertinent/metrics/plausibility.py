@@ -1,4 +1,4 @@
-"""Precision at k and average precision: does the ranking find the features that people marked?"""
+"""Agreement with human annotations: precision at k and average precision."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from pertinent.results.explanation import Explanation
 class PrecisionAtK(Metric):
     """The share of the k most important features that people marked.
 
-    Of features with equal scores, of which only some are among the first k, each counts by the
-    probability that it is, in a random order of them.
+    If only some features of equal scores are among the first k, each of them counts with its probability of
+    being among them in a random order.
 
     Parameters
     ----------
     k
-        How many features; all, if there are fewer.
+        Number of features; all if there are fewer.
     """
 
     k: Count = 5
@@ -34,7 +34,7 @@ class PrecisionAtK(Metric):
     better = "higher"
 
     def measure(self, explanation: Explanation) -> Measures:
-        """Look at the first k."""
+        """Count the marked features among the first k."""
         sizes, hits = _levels(explanation)
         k = min(self.k, int(sizes.sum()))
         before = np.cumsum(sizes) - sizes
@@ -48,8 +48,8 @@ class PrecisionAtK(Metric):
 class AveragePrecision(Metric):
     """The mean, over the features that people marked, of the precision down to their rank.
 
-    ``Σ (R_n − R_{n−1}) P_n`` over the distinct scores, the highest first: features with equal scores are
-    taken together, as scikit-learn does. The mean over inputs is the mean average precision (mAP).
+    ``Σ (R_n − R_{n−1}) P_n`` over the distinct scores, the highest first. Features with equal scores form one
+    step, as in scikit-learn. The mean over inputs is the mean average precision (mAP).
     """
 
     paper = "Manning, Raghavan & Schütze 2008, Sec. 8.4"
@@ -57,7 +57,7 @@ class AveragePrecision(Metric):
     better = "higher"
 
     def measure(self, explanation: Explanation) -> Measures:
-        """Go down the distinct scores."""
+        """Sum the precision over the distinct scores."""
         sizes, hits = _levels(explanation)
         precision = np.cumsum(hits) / np.cumsum(sizes)
         yield from ()
@@ -65,13 +65,12 @@ class AveragePrecision(Metric):
 
 
 def _levels(explanation: Explanation) -> tuple[Ints, Floats]:
-    """How many features have each distinct score, the highest first, and how many of them are marked."""
+    """Return the number of features with each distinct score, the highest first, and how many are marked."""
     if explanation.annotations is None:
-        raise InputError("The features that people marked are not known: evaluate(…, annotations=…).")
+        raise InputError("The features that people marked are missing: pass `annotations` to `evaluate`.")
     marked = marked_features(explanation.annotations, explanation.input)
     order = explanation.ranking
-    scores = explanation.scores[order]
-    size = explanation.output.importance(scores)
-    firsts = np.flatnonzero(np.concatenate([[True], size[1:] != size[:-1]]))
+    importance = explanation.output.importance(explanation.scores[order])
+    firsts = np.flatnonzero(np.concatenate([[True], importance[1:] != importance[:-1]]))
     hits = np.add.reduceat(marked[order].astype(np.float64), firsts)
     return np.diff(np.append(firsts, len(order))), hits

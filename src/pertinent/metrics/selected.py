@@ -1,4 +1,4 @@
-"""MAGNEx's sufficiency and sparsity: of the features whose score is above a threshold."""
+"""MAGNEx's sufficiency and sparsity of the features that score above a threshold."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from pertinent.array_types import Floats, Masks
 from pertinent.config.settings import Count
 from pertinent.errors import SettingError
-from pertinent.metrics.base import Measures, Metric, ask_whole_and, metrics
-from pertinent.metrics.top_features import decided, top_mask
+from pertinent.metrics.base import Measures, Metric, ask_whole_and_masks, metrics
+from pertinent.metrics.top_features import decided_column, top_mask
 from pertinent.results.explanation import Explanation
 
 HALF = 0.5
@@ -18,29 +18,29 @@ HALF = 0.5
 
 @dataclass(frozen=True)
 class Selected(Metric):
-    """Measures the selected features, μ(i, s) of Eqn. 3: those that score above the threshold ε.
+    """A metric of the selected features, μ(i, s) of Eqn. 3: those that score above the threshold ε.
 
     Parameters
     ----------
     threshold
-        The score that a selected feature exceeds. By default one half for methods whose scores are
+        The score that a selected feature exceeds. The default is one half for methods whose scores are
         probabilities of selection (they have ``details["selected"]``); others need a threshold or `k`.
     k
-        Select the top k features instead, as the paper does with methods whose scores are not probabilities:
-        as many as MAGNEx selected in the same input.
+        Number of top features that count as selected instead. The paper does this for methods whose scores
+        are not probabilities, with the number that MAGNEx selected in the same input.
     """
 
     threshold: float | None = None
     k: Count | None = None
 
     def selected(self, explanation: Explanation) -> Masks:
-        """The mask of the selected features, of which there may be none."""
+        """Return the mask of the selected features, which may be empty."""
         if self.k is not None:
             return top_mask(explanation, self.k)
         if self.threshold is None and "selected" not in explanation.details:
             raise SettingError(
-                f"The scores of {explanation.method} are not probabilities of selection: set how many "
-                f"features are selected, as in {self.name}:k=5, or the `threshold` that their scores exceed."
+                f"{self.name} needs `k` or `threshold`, as in {self.name}:k=5, because the scores of "
+                f"{explanation.method} are not probabilities of selection."
             )
         return np.asarray(explanation.scores > (HALF if self.threshold is None else self.threshold))
 
@@ -48,36 +48,37 @@ class Selected(Metric):
 @metrics.register("sufficiency-of-selected")
 @dataclass(frozen=True)
 class SufficiencyOfSelected(Selected):
-    r""":math:`su = \min(1, 1 - (\max y - \hat y_p))`, y for the whole input, ŷ for what is selected.
+    r""":math:`su = \min(1, 1 - (\max y - \hat y_p))`, y for the whole input, ŷ for the selected features.
 
-    p is the class predicted for the whole input (Eqns. 4 and 7). For an overlap with the answer to the whole
-    input, as in question answering, it is that overlap: the Jaccard index.
+    p is the class predicted for the whole input (Eqns. 4 and 7). If the model answers with the overlap of its
+    answer with that to the whole input, as in question answering, su is this overlap: the Jaccard index.
 
     Notes
     -----
-    Eqn. 7 is said to lie in [0, 1], but exceeds 1 where the model is surer with less: that counts as 1.
+    According to the paper Eqn. 7 lies in [0, 1], but it exceeds 1 if the model is more certain with fewer
+    features. Such values count as 1.
     """
 
     paper = "MAGNEx, Eqns. 4 and 7 (sufficiency)"
-    summary = "how much of the predicted class's probability is left with only the selected features kept"
+    summary = "share of the predicted class's probability that remains with only the selected features"
     better = "higher"
 
     def measure(self, explanation: Explanation) -> Measures:
         """Keep the selected features."""
-        answer = yield from ask_whole_and(explanation, self.selected(explanation)[None])
-        target = decided(explanation, answer[0])
+        answers = yield from ask_whole_and_masks(explanation, self.selected(explanation)[None])
+        target = decided_column(explanation, answers[0])
         if explanation.output.kind == "value":
-            _check_overlap(answer[:, target])
-        whole, kept = answer[:, target].tolist()
+            _check_overlap(answers[:, target])
+        whole, kept = answers[:, target].tolist()
         return {None: min(1.0, 1.0 - (whole - kept))}
 
 
 @metrics.register("share-removed")
 @dataclass(frozen=True)
 class ShareRemoved(Selected):
-    """The share of features that are not selected: what MAGNEx calls sparsity (sp, Eqn. 5).
+    """The share of features that are not selected, which MAGNEx calls sparsity (sp, Eqn. 5).
 
-    Elsewhere a sparsity is the share of features kept.
+    Elsewhere in this package a sparsity is the share of features kept.
     """
 
     paper = "MAGNEx, Eqn. 5 (sparsity)"
@@ -85,15 +86,15 @@ class ShareRemoved(Selected):
     better = "higher"
 
     def measure(self, explanation: Explanation) -> Measures:
-        """Count what is removed."""
+        """Count the features that are not selected."""
         yield from ()
         return {None: 1.0 - float(self.selected(explanation).mean())}
 
 
 def _check_overlap(values: Floats) -> None:
-    """Raise an error unless the values can be overlaps with the answer to the whole input."""
+    """Raise a `SettingError` unless the values can be overlaps with the answer to the whole input."""
     if abs(values[0] - 1) > 1e-6 or values.min() < 0 or values.max() > 1 + 1e-6:
         raise SettingError(
-            "This sufficiency needs probabilities, or an overlap that is 1 for the whole input, which a "
-            "regressor does not have: choose sufficiency."
+            "sufficiency-of-selected needs probabilities, or an overlap that is 1 for the whole input: use "
+            "sufficiency for a regressor."
         )

@@ -1,4 +1,4 @@
-"""What the model decides from the K top features of an explanation, or without them (Vo et al. 2023)."""
+"""Metrics of the model's decision with only the K top features, or without them (Vo et al. 2023)."""
 
 from __future__ import annotations
 
@@ -13,75 +13,74 @@ from pertinent.array_types import Floats, Masks
 from pertinent.asks import Values
 from pertinent.config.settings import Count, Share
 from pertinent.errors import SettingError, require
-from pertinent.metrics.base import Measures, Metric, ask_whole_and, metrics, top_masks
+from pertinent.metrics.base import Measures, Metric, ask_whole_and_masks, measure_drops, metrics, top_masks
 from pertinent.outputs import Classes, column_index, log_odds
 from pertinent.results.explanation import Explanation
 
 
 @dataclass(frozen=True)
 class TopFeatures(Metric):
-    """Measures the K top features, S in Vo et al. 2023.
+    """A metric of the K top features, the set S in Vo et al. 2023.
 
     Parameters
     ----------
     k
-        Number of top features; all, if there are fewer. With ``None``, the sparsities of the explanation
-        determine it.
+        Number of top features; all if there are fewer. ``None`` to use the sparsities of the explanation.
     sparsities
-        Shares of features that count instead of `k`.
+        Shares of features, used instead of `k`.
     """
 
     k: Count | None = 10
     sparsities: tuple[Share, ...] | None = None
 
     def sets(self, explanation: Explanation) -> dict[float | None, Masks]:
-        """The set measured at each sparsity, or the set of the top K features under ``None``."""
+        """Return the set for each sparsity, or the set of the top K features under ``None``."""
         if self.k is not None and not self.sparsities:
             return {None: top_mask(explanation, self.k)}
         return {s: explanation.mask(s) for s in self.sparsities or explanation.request.sparsities}
 
 
 def top_mask(explanation: Explanation, k: int) -> Masks:
-    """The k features that rank highest."""
+    """Return the mask of the k features that rank highest."""
     mask: Masks = top_masks(explanation, [k])[0]
     return mask
 
 
-def decided(explanation: Explanation, whole: Floats) -> int:
-    """The column that is decided: the class predicted for the whole input, or the label explained."""
+def decided_column(explanation: Explanation, whole: Floats) -> int:
+    """Return the column of the decision: the class predicted for the whole input, or the explained label."""
     output = explanation.output
     return output.default_target(whole) if isinstance(output, Classes) else explanation.target
 
 
 def same_decision(explanation: Explanation, whole: Floats, values: Floats) -> Masks:
-    """Whether the decision is the same in each row of `values` as for the `whole` input."""
+    """Return for each row of `values` whether the decision is that for the `whole` input."""
     try:
-        return explanation.output.same_decision(values, whole, decided(explanation, whole))
+        return explanation.output.same_decision(values, whole, decided_column(explanation, whole))
     except SettingError:
         raise SettingError(
-            "This metric asks whether the decision stays the same, but a plain value is no decision: "
-            "choose one that asks how much the value changes, such as sufficiency."
+            "This metric compares decisions, but a plain value is no decision: choose a metric of the change "
+            "of the value, such as sufficiency."
         ) from None
 
 
 def overlap(a: Masks, b: Masks) -> float:
-    """The intersection of two sets over their union; 0 if both are empty."""
+    """Return the intersection over union of two sets; 0 if both are empty."""
     return float((a & b).sum() / max((a | b).sum(), 1))
 
 
 def top_words(explanation: Explanation, mask: Masks) -> list[str]:
-    """The words of a set in lower case, the most important first; an error unless features are words."""
+    """Return the words of a set in lower case, the most important first; raise an error without words."""
     input = explanation.input
-    if not input.has_words or input.granularity == "sentences":
+    if not input.has_words or input.granularity in ("sentences", "lines", "paragraphs"):
         raise SettingError(
-            f"This metric is about words, but the features are {input.granularity}: "
-            "explain a text with features='words'."
+            f"This metric counts words, but the features are {input.granularity}: explain a text with "
+            "features='words'."
         )
     return [lower(explanation.features[i]) for i in explanation.ranking if mask[i]]
 
 
 def lower(word: str) -> str:
-    """In lower case, with a plain apostrophe.
+    """Return a word in lower case, with a straight apostrophe.
 
     >>> lower("Don’t")
     "don't"
@@ -89,18 +88,19 @@ def lower(word: str) -> str:
     return word.lower().replace("’", "'")
 
 
-def mean_by_sparsity(several: Sequence[dict[float | None, float]]) -> dict[float | None, float]:
-    """The mean at each sparsity."""
-    return {s: float(np.mean([values[s] for values in several])) for s in several[0]}
+def mean_by_sparsity(measures: Sequence[dict[float | None, float]]) -> dict[float | None, float]:
+    """Return the mean at each sparsity."""
+    return {s: float(np.mean([values[s] for values in measures])) for s in measures[0]}
 
 
 @metrics.register("faithfulness")
 @dataclass(frozen=True)
 class Faithfulness(TopFeatures):
-    r"""Post-hoc accuracy: :math:`[\arg\max f(x_S) = \arg\max f(x)]`, only the top features S kept.
+    r"""Post-hoc accuracy: :math:`[\arg\max f(x_S) = \arg\max f(x)]`, with only the top features S kept.
 
-    1 or 0 for one input; over many inputs, the share of them. The features stay where they are in the input.
-    For a model of labels, the decision is whether the probability of the label explained is at least 0.5.
+    It is 1 or 0 for one input; the mean over inputs is a share. The features keep their positions in the
+    input. For a model of labels, the decision is whether the probability of the explained label is at least
+    0.5.
     """
 
     paper = "Vo et al. 2023, App. B.3; Chen et al. 2018"
@@ -109,10 +109,10 @@ class Faithfulness(TopFeatures):
     within = (0, 1)
 
     def measure(self, explanation: Explanation) -> Measures:
-        """Keep the top features."""
+        """Keep only the top features."""
         sets = self.sets(explanation)
-        answer = yield from ask_whole_and(explanation, [*sets.values()])
-        same = same_decision(explanation, answer[0], answer[1:])
+        answers = yield from ask_whole_and_masks(explanation, [*sets.values()])
+        same = same_decision(explanation, answers[0], answers[1:])
         return dict(zip(sets, same.astype(float).tolist(), strict=True))
 
 
@@ -121,15 +121,16 @@ class Faithfulness(TopFeatures):
 class Monotonicity(Metric):
     """The share of steps to a larger K at which faithfulness does not fall.
 
-    "As K increases, the explanation is expected to be more faithful" (Sec. 4.2). 1 where no larger set loses
-    a decision that a smaller one keeps, also where none keeps it.
+    "As K increases, the explanation is expected to be more faithful" (Sec. 4.2). It is 1 if no larger set
+    loses a decision that a smaller one keeps, and also if no set keeps the decision.
 
     Parameters
     ----------
     sizes
         Numbers K of top features, at least two.
     sparsities
-        Shares of features that count instead of `sizes`: the sets that a search chose for them, else the top.
+        Shares of features, used instead of `sizes`: the sets that a search chose for them, or the top
+        features.
     """
 
     paper = "Vo et al. 2023, Sec. 4.2 and App. G"
@@ -147,12 +148,12 @@ class Monotonicity(Metric):
         require(not one, "sparsities", "at least two different shares", self.sparsities)
 
     def measure(self, explanation: Explanation) -> Measures:
-        """Keep more and more features."""
+        """Keep growing sets of top features."""
         masks = top_masks(explanation, sorted({*self.sizes}))
         if self.sparsities:
             masks = np.array([explanation.mask(s) for s in sorted({*self.sparsities})])
-        answer = yield from ask_whole_and(explanation, masks)
-        same = same_decision(explanation, answer[0], answer[1:])
+        answers = yield from ask_whole_and_masks(explanation, masks)
+        same = same_decision(explanation, answers[0], answers[1:])
         return {None: float((same[1:] >= same[:-1]).mean())}
 
 
@@ -160,26 +161,26 @@ class Monotonicity(Metric):
 class DeltaLogOdds(TopFeatures):
     r""":math:`\log\frac{p}{1-p}` of the predicted class for the whole input, minus that for a masked input.
 
-    The log-odds of 0 and 1 are finite: probabilities are clipped to 10⁻¹² and 1 − 10⁻¹².
+    Probabilities are clipped to 10⁻¹² and 1 − 10⁻¹², so that log-odds are finite.
     """
 
     keep_top: ClassVar[bool]
 
     def measure(self, explanation: Explanation) -> Measures:
-        """Keep the top features alone, or remove them."""
+        """Keep only the top features, or remove them."""
         if explanation.output.kind == "value":
-            raise SettingError("Log-odds need probabilities, but this model answers with plain values.")
-        sets = self.sets(explanation)
-        top = np.array([*sets.values()])
-        answer = yield from ask_whole_and(explanation, top if self.keep_top else ~top)
-        found = log_odds(answer[:, decided(explanation, answer[0])])
-        return dict(zip(sets, (found[0] - found[1:]).tolist(), strict=True))
+            raise SettingError(f"{self.name} needs probabilities, but this model answers with plain values.")
+
+        def value(answers: Floats) -> Floats:
+            return log_odds(answers[:, decided_column(explanation, answers[0])])
+
+        return (yield from measure_drops(explanation, self.sets(explanation), value, keep=self.keep_top))
 
 
 @metrics.register("positive-delta-log-odds")
 @dataclass(frozen=True)
 class PositiveDeltaLogOdds(DeltaLogOdds):
-    """The important features, those of S, are masked."""
+    """The fall of the log-odds when the important features, S, are masked."""
 
     paper = "Vo et al. 2023, App. B.5; Schwab & Karlen 2019"
     summary = "fall of the predicted class's log-odds when the top K features are removed"
@@ -190,7 +191,7 @@ class PositiveDeltaLogOdds(DeltaLogOdds):
 @metrics.register("negative-delta-log-odds")
 @dataclass(frozen=True)
 class NegativeDeltaLogOdds(DeltaLogOdds):
-    """The unimportant features, all that are not in S, are masked; below 0 the model is surer than before."""
+    """The fall of the log-odds when all features outside of S are masked."""
 
     paper = "Vo et al. 2023, App. B.5; Schwab & Karlen 2019"
     summary = "fall of the predicted class's log-odds when only the top K features are kept"
@@ -201,15 +202,16 @@ class NegativeDeltaLogOdds(DeltaLogOdds):
 @metrics.register("class-faithfulness")
 @dataclass(frozen=True)
 class ClassFaithfulness(TopFeatures):
-    r"""Class-specific Faithfulness: :math:`[\arg\max f(x_{S_c}) = c]`, only the top features of class c kept.
+    r"""Class-specific faithfulness: :math:`[\arg\max f(x_{S_c}) = c]`, with the top features of class c kept.
 
-    1 or 0 for one input and one class; the mean over classes, or the value of one class, as in Table 5.
+    It is 1 or 0 for one input and one class. The value is the mean over classes, or that of one class, as in
+    Table 5.
 
     Parameters
     ----------
     target
-        The class measured, by name or number; by default the mean over all. A method that scores one class
-        at a time can be measured for the class that it explained.
+        The class, by name or number; by default the mean over all classes. Methods that score one class at a
+        time can only be measured for the class that they explained.
     """
 
     paper = "Vo et al. 2023, Sec. 4.4"
@@ -222,15 +224,14 @@ class ClassFaithfulness(TopFeatures):
         """Keep the top features of each class."""
         if explanation.output.kind != "class":
             raise SettingError(
-                "Class-specific faithfulness asks which class is predicted, but this model answers with "
-                f"{explanation.output.plural}, not with classes."
+                f"class-faithfulness needs classes, but the model has {explanation.output.plural}."
             )
         classes = [*range(len(explanation.classes))]
         if self.target is not None:
             classes = [column_index(self.target, explanation.classes)]
         sets = [self.sets(_of_class(explanation, column)) for column in classes]
-        answer = yield Values(np.array([mask for own in sets for mask in own.values()]))
-        hits = answer.argmax(axis=1).reshape(len(classes), -1) == np.array(classes)[:, None]
+        answers = yield Values(np.array([mask for masks in sets for mask in masks.values()]))
+        hits = answers.argmax(axis=1).reshape(len(classes), -1) == np.array(classes)[:, None]
         return dict(zip(sets[0], hits.mean(axis=0).tolist(), strict=True))
 
 
@@ -244,15 +245,15 @@ class ClassIoU(TopFeatures):
     better = "lower"
 
     def measure(self, explanation: Explanation) -> Measures:
-        """Compare the top features of every two classes."""
+        """Compare the top features of all pairs of classes."""
         yield from ()
         columns = range(len(explanation.classes))
         if len(columns) < 2:
-            raise SettingError(f"Pairs of {explanation.output.plural} need two, but the model has one.")
+            raise SettingError(f"class-iou needs at least two {explanation.output.plural}, but there is one.")
         sets = [self.sets(_of_class(explanation, column)) for column in columns]
         return mean_by_sparsity([{s: overlap(a[s], b[s]) for s in a} for a, b in combinations(sets, 2)])
 
 
 def _of_class(explanation: Explanation, column: int) -> Explanation:
-    """The explanation of one class: itself, if that is the class explained."""
+    """Return the explanation of one class."""
     return explanation if column == explanation.target else explanation.for_class(column)

@@ -19,7 +19,9 @@ from pertinent.asks import AttackRadii, MaskGradients, PathGradients, TokenPerpl
 from pertinent.config.settings import Count, checked
 from pertinent.errors import ModelError
 from pertinent.inputs.base import Features, Input, Truncation
-from pertinent.inputs.text import TextInput, Tokens, default_features, long_text_notes
+from pertinent.inputs.segmentation import default_features, long_text_notes
+from pertinent.inputs.text import TextInput
+from pertinent.inputs.tokens import Tokens
 from pertinent.models.attacks.torch_attacks import token_attacks
 from pertinent.models.base import Answer, Handlers, Model
 from pertinent.models.gradients.token_gradients import token_mask_gradients, token_path_gradients

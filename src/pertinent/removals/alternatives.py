@@ -11,7 +11,7 @@ from pertinent.array_types import Ints, Masks
 from pertinent.config.settings import Count
 from pertinent.errors import SettingError
 from pertinent.inputs.rendered_prompt import PromptInput, RenderedPrompt
-from pertinent.inputs.text import Tokens
+from pertinent.inputs.tokens import Tokens
 from pertinent.removals.base import Removal, Rows, TokenRows, removals, row_generators
 
 

@@ -17,7 +17,8 @@ from pertinent.errors import SettingError
 from pertinent.inputs.base import Input
 from pertinent.inputs.modality import modalities
 from pertinent.inputs.rendered_prompt import RenderedPrompt
-from pertinent.inputs.text import Text, TextInput, Tokens
+from pertinent.inputs.text import Text, TextInput
+from pertinent.inputs.tokens import Tokens
 from pertinent.masks import mask_bytes
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ import numpy as np
 from pertinent.array_types import Ints, Masks
 from pertinent.config.settings import Count, changed_settings
 from pertinent.errors import InputError, SettingError, require
-from pertinent.inputs.text import TextInput, Tokens
+from pertinent.inputs.text import TextInput
+from pertinent.inputs.tokens import Tokens
 from pertinent.removals.base import NOT_KEPT, Removal, Rows, TokenRows, kept_tokens, removals, row_generators
 
 if TYPE_CHECKING:

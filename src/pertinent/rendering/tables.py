@@ -13,7 +13,7 @@ from pertinent.inputs.base import ArrayInput
 from pertinent.number_format import measure_text, number_text
 from pertinent.printable import visible
 from pertinent.rendering.by_input import failure_notes
-from pertinent.results.attack_results import Attacked, Attacks, not_attacked
+from pertinent.results.attack_results import Attacked, Attacks, unattacked_note
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.importance import Importance
 from pertinent.stats import FEWEST, Interval, holm
@@ -98,7 +98,7 @@ def _told_apart(evaluation: Evaluation, ranked: Mapping[str, Sequence[str]]) -> 
 
 def attack_head(attacks: Attacks) -> list[str]:
     """The headings of the columns; where features have values, what they changed to is one."""
-    head = ["input", "decided", "features that may change", "radius", "passes"]
+    head = ["input", "predicted", "features that may change", "radius", "passes"]
     return [*head, _CHANGED] if any(one.input.shown() is not None for one in attacks) else head
 
 
@@ -108,7 +108,7 @@ def attack_lines(attacks: Attacks) -> Iterator[list[str]]:
     for one in attacks:
         for place, radius in enumerate(one.radii.tolist()):
             shown = number_text(radius) if isfinite(radius) else "none found"
-            cells = [str(one.index), one.decided, _members(one, place), shown, f"{one.passes[place]:,}"]
+            cells = [str(one.index), one.predicted, _members(one, place), shown, f"{one.passes[place]:,}"]
             yield [*cells, _changes(one, place)] if changed else cells
 
 
@@ -118,8 +118,8 @@ def attack_notes(attacks: Attacks) -> list[str]:
     aim = f"to {', '.join(map(repr, sorted(map(str, aims))))}" if aims else "to any other class"
     norms = ", ".join(sorted({one.norm for one in attacks}))
     lines = [f"The {norms} norm of the smallest perturbation found that changes the prediction {aim}."]
-    missing = dict.fromkeys(name for one in attacks for name in one.left_out)
-    lines += [not_attacked(list(missing))] if missing else []
+    missing = dict.fromkeys(name for one in attacks for name in one.unattacked)
+    lines += [unattacked_note(list(missing))] if missing else []
     return [*lines, *failure_notes(attacks.failures)]
 
 
@@ -134,7 +134,7 @@ def _members(one: Attacked, place: int) -> str:
 def _changes(one: Attacked, place: int) -> str:
     """The features whose values changed most, relative to what they were."""
     before = one.input.shown()
-    if before is None or not one.found[place] or not isinstance(one.input, ArrayInput):
+    if before is None or not one.succeeded[place] or not isinstance(one.input, ArrayInput):
         return ""
     old, change = np.abs(one.input.array.astype(np.float64)), np.abs(one.changes[place])
     share = np.zeros(one.input.n_features)

@@ -1,1 +1,1 @@
-"""The results: explanations, evaluations and removal checks, and how they are saved and read."""
+"""Results: explanations, evaluations and attacks, and their files."""

@@ -1,4 +1,4 @@
-"""Attacks on sets of features: how little had to change, and to what."""
+"""Results of attacks on sets of features: the smallest perturbations that change a prediction."""
 
 from __future__ import annotations
 
@@ -17,31 +17,36 @@ from pertinent.inputs.base import ArrayInput, Input
 from pertinent.inputs.modality import input_from_dict
 from pertinent.number_format import number_text
 from pertinent.results.base import ResultSequence
-from pertinent.results.failures import failures_from_plain
 
 
-def not_attacked(names: Sequence[str]) -> str:
-    """The sentence that says which features an attack left as they are."""
-    return f"Without a value (NaN), so left as they are by attacks: {', '.join(names)}."
+def unattacked_note(names: Sequence[str]) -> str:
+    """Return the note on features without a value, which attacks do not change."""
+    return f"Not changed by attacks, because they have no value (NaN): {', '.join(names)}."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Attacked:
-    """The attacks on one input.
+    """Attacks on one input.
 
     Attributes
     ----------
+    input, index
+        The input and its index.
     sets
-        The features that each attack could change (sets, features).
+        The features that each attack could change, (sets, features).
     radii
         The norm of the smallest perturbation found for each set, infinite if none was found. For a table row
         in standard deviations of the background's columns; for a text that of the word embeddings.
     changes
         The perturbations, in the shape of the input; for a text (sets, tokens, width).
     passes
-        Passes of the model that each attack made, a backward pass counting as one.
-    prediction, decided, toward
-        What the model predicts, the name of the class that the attack left, and of the one it was to reach.
+        The number of passes of the model in each attack; a backward pass counts as one.
+    prediction, predicted
+        The model's output for the whole input, and the name of the predicted class.
+    toward
+        The name of the target class of the attack; ``None`` for any other class.
+    norm
+        The norm of a perturbation.
     """
 
     input: Input = field(compare=False)
@@ -51,30 +56,30 @@ class Attacked:
     changes: Array = field(compare=False)
     passes: Annotated[Ints, Shape("sets")]
     prediction: Floats
-    decided: str
+    predicted: str
     toward: str | None
     norm: str
 
     @property
-    def found(self) -> Masks:
-        """For which sets an attack was found."""
+    def succeeded(self) -> Masks:
+        """Return for which sets an attack was found, (sets,)."""
         return np.isfinite(self.radii)
 
     @property
-    def left_out(self) -> tuple[str, ...]:
-        """The features of its sets that have no value (NaN), and were left as they are."""
+    def unattacked(self) -> tuple[str, ...]:
+        """Return the features of the sets that have no value (NaN), which are not changed."""
         members = {self.input.features[i] for i in np.flatnonzero(self.sets.any(axis=0))}
         return tuple(name for name in self.input.missing_features() if name in members)
 
     @property
     def perturbed(self) -> Array:
-        """The inputs after the attacks (sets, …); of sets without attack, the input as it is."""
+        """Return the inputs after the attacks, (sets, …); unchanged where no attack was found."""
         if not isinstance(self.input, ArrayInput):
-            raise InputError("The perturbed embeddings of a text are no text: see `changes`.")
+            raise InputError("`perturbed` requires an image or a table row; for texts use `changes`.")
         return self.input.as_read(np.asarray(self.input.array + self.changes))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, strings, lists and dicts; the radius of a set without attack is not finite."""
+        """Return plain numbers, strings, lists and dicts; the radius of a set without attack is infinite."""
         return {
             **encode(self),
             "changes": encode(self.changes),
@@ -84,7 +89,7 @@ class Attacked:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Attacked:
-        """The inverse of `to_dict`; an `InputError` says what attacks cannot be made of."""
+        """Build the result from the output of `to_dict`; an `InputError` names an invalid field."""
         data = PlainData(plain, "attacked")
         features, n = data.texts("features"), len(data.value("sets", list[Any]))
         input = input_from_dict(data.mapping("input"), features)
@@ -95,56 +100,42 @@ class Attacked:
         return cls(input=input, changes=data.floats("changes", n, *shape), **fields)
 
     def __repr__(self) -> str:
-        n, n_found = len(self.radii), int(self.found.sum())
-        aim = f"from {self.decided!r}" + (f" to {self.toward!r}" if self.toward is not None else "")
+        n, n_succeeded = len(self.radii), int(self.succeeded.sum())
+        aim = f"from {self.predicted!r}" + (f" to {self.toward!r}" if self.toward is not None else "")
         sets = f"{n} set{'s' * (n != 1)}"
-        if not n_found:
+        if not n_succeeded:
             return f"<Attacked {aim}: no attack found in {sets}>"
-        best = self.radii.min()
-        return f"<Attacked {aim}: {n_found} of {sets}, smallest {self.norm} radius {number_text(best)}>"
+        best = number_text(self.radii.min())
+        return f"<Attacked {aim}: {n_succeeded} of {sets}, smallest {self.norm} radius {best}>"
 
 
 class Attacks(ResultSequence[Attacked]):
-    """The attacked inputs in their order, and the `failures` of the others."""
+    """Attacked inputs in their order, and the `failures` of the others."""
 
     kind = "attacks"
-
-    def __repr__(self) -> str:
-        failed = f", {len(self.failures)} failed" if self.failures else ""
-        return f"<Attacks on {len(self)} input{'s' * (len(self) != 1)}{failed}>"
+    item_class = Attacked
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """A row for each set of each input: the features that could change, the radius and the passes."""
+        """Return a row for each set of each input: the features that could change, the radius, the passes."""
         return [
             {
-                "input": own.index,
-                "features": [own.input.features[i] for i in np.flatnonzero(own.sets[place])],
+                "input": each.index,
+                "features": [each.input.features[i] for i in np.flatnonzero(mask)],
                 "radius": radius,
-                "passes": int(own.passes[place]),
-                "decided": own.decided,
-                "toward": own.toward,
-                "norm": own.norm,
+                "passes": passes,
+                "predicted": each.predicted,
+                "toward": each.toward,
+                "norm": each.norm,
             }
-            for own in self
-            for place, radius in enumerate(own.radii.tolist())
+            for each in self
+            for mask, radius, passes in zip(each.sets, each.radii.tolist(), each.passes.tolist(), strict=True)
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, strings, lists and dicts; the `rows` are there for readers other than `read`."""
-        return {
-            "rows": self.rows,
-            "attacked": [own.to_dict() for own in self],
-            "failures": encode(self.failures),
-        }
-
-    @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> Attacks:
-        """The inverse of `to_dict`; an `InputError` says what attacks cannot be made of."""
-        data = PlainData(plain, "attacks")
-        attacked = [Attacked.from_dict(each) for each in data.value("attacked", list[Any])]
-        return cls(attacked, failures_from_plain(data.value("failures")))
+        """Return plain numbers, strings, lists and dicts; the `rows` are for other readers than `read`."""
+        return {"rows": self.rows, **super().to_dict()}
 
     def to_dataframe(self) -> Any:
-        """A pandas frame with one row per input and set."""
+        """Return a pandas frame with one row per input and set."""
         return optional("pandas").DataFrame(self.rows)

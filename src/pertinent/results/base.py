@@ -1,4 +1,4 @@
-"""What all results can do: convert to JSON, HTML, a data frame and a figure, and be saved and read."""
+"""Base classes of results: conversion to JSON, HTML, data frames and figures, saving and reading."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar, overload
 
-from pertinent.config.serialization import PlainData, json_text
+from pertinent.config.serialization import PlainData, encode, json_text
 from pertinent.config.settings import checked
 from pertinent.errors import FileError, InputError
 from pertinent.files import read_json, write_text
-from pertinent.results.failures import Failure, failures_of
+from pertinent.results.failures import Failure, failures_from_plain, failures_of
 
 if TYPE_CHECKING:
     from typing import Self
 
     from matplotlib.figure import Figure
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Any)
 
 Form: TypeAlias = Literal[
     "terminal", "html", "figure", "interactions", "waterfall", "curves", "pareto", "markdown", "latex"
@@ -26,31 +26,31 @@ Form: TypeAlias = Literal[
 
 
 class Result(ABC):
-    """A result that can be shown, converted, saved and read.
+    """Result that can be shown, converted, saved and read.
 
-    A subclass has a `kind`, the name of its files' format, and `to_dict`, `from_dict` and `to_dataframe`.
-    How it is shown is listed in `pertinent.rendering`.
+    A subclass defines `kind`, which names the format of its files, `to_dict`, `from_dict` and `to_dataframe`.
+    `pertinent.rendering` defines how it is shown.
     """
 
     kind: ClassVar[str]
     suffixes: ClassVar[tuple[str, ...]] = (".json", ".csv")
-    """The kinds of file that `save` writes; `read` reads all but ``.csv``."""
+    """The suffixes of files that `save` writes; `read` reads all except ``.csv``."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, strings, lists and dicts."""
+        """Return plain numbers, strings, lists and dicts."""
 
     @classmethod
     @abstractmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """The inverse of `to_dict`; an `InputError` says what the result cannot be made of."""
+        """Build the result from the output of `to_dict`; an `InputError` names an invalid field."""
 
     @abstractmethod
     def to_dataframe(self) -> Any:
-        """A pandas frame."""
+        """Return a pandas frame."""
 
     def to_json(self) -> str:
-        """A JSON string; NaN and infinity become null."""
+        """Return a JSON string; NaN and infinity become null."""
         return json_text({"format": self.file_format(), **self.to_dict()})
 
     @classmethod
@@ -60,7 +60,7 @@ class Result(ABC):
 
     @checked
     def save(self, path: str | Path) -> None:
-        """Write the kind of file that the suffix names, atomically; `read` reads all but ``.csv``."""
+        """Write a file atomically, in the format of its suffix; `read` reads all formats except ``.csv``."""
         path = Path(path)
         check_suffix(path, self.suffixes)
         if path.suffix.lower() == ".csv":
@@ -80,12 +80,12 @@ class Result(ABC):
             raise FileError(f"{str(path)!r} is damaged or holds no {cls.kind}: {error}") from error
 
     def plot(self, *args: Any, **options: Any) -> Figure:
-        """A matplotlib figure."""
+        """Return a matplotlib figure."""
         figure: Figure = display(self, "figure", *args, **options)
         return figure
 
     def to_html(self) -> str:
-        """A fragment of HTML with its own style; all text in it is escaped."""
+        """Return an HTML fragment with its own style; all text in it is escaped."""
         return str(display(self, "html"))
 
     def _repr_html_(self) -> str:
@@ -96,10 +96,13 @@ class Result(ABC):
 
 
 class ResultSequence(Result, Sequence[T]):
-    """The results of several inputs, in their order; `failures` lists the inputs that failed and why.
+    """Results of several inputs, in their order; `failures` lists the failed inputs, each with the reason.
 
-    A slice has the failures of its inputs; an input without result stays with the next one that has one.
+    A slice has the failures of its inputs; a failed input belongs to the next input with a result. A subclass
+    defines `item_class`, the class of the results.
     """
+
+    item_class: ClassVar[Any]
 
     def __init__(self, results: Sequence[T], failures: Sequence[Failure] = ()) -> None:
         self._all = list(results)
@@ -114,6 +117,21 @@ class ResultSequence(Result, Sequence[T]):
             return type(self)(self._all[index], failures_of(self.failures, self._all, index))
         return self._all[index]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers, strings, lists and dicts."""
+        return {self.kind: [result.to_dict() for result in self], "failures": encode(self.failures)}
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        """Build the results from the output of `to_dict`; an `InputError` names an invalid field."""
+        data = PlainData(plain, cls.kind)
+        results = [cls.item_class.from_dict(each) for each in data.value(cls.kind, list[Any])]
+        return cls(results, failures_from_plain(data.value("failures")))
+
+    def __repr__(self) -> str:
+        failed = f", {len(self.failures)} failed" if self.failures else ""
+        return f"<{len(self)} {self.kind}{failed}>"
+
     def __len__(self) -> int:
         return len(self._all)
 
@@ -122,14 +140,11 @@ class ResultSequence(Result, Sequence[T]):
 
 
 def display(result: Any, form: Form, *args: Any, **options: Any) -> Any:
-    """A result as something rich prints, as HTML, as a matplotlib figure, or as a plain table.
+    """Render a result as a rich renderable, HTML, a matplotlib figure, or a plain-text table.
 
-    The forms ``"interactions"``, ``"waterfall"``, ``"curves"`` and ``"pareto"`` are figures, too: of pairs of
-    features, of scores that add up to the prediction, of what is measured at each sparsity, and of what it
-    costs.
-
-    The other arguments are those of the report on this kind of result. This is the one way from results up to
-    reports, which are imported when something is shown.
+    ``"interactions"`` (pairs of features), ``"waterfall"`` (scores that add up to the prediction),
+    ``"curves"`` (measures by sparsity) and ``"pareto"`` (measures by cost) are figures, too. Further
+    arguments are passed to the renderer, which is imported only here.
     """
     from pertinent.rendering import show
 
@@ -137,7 +152,7 @@ def display(result: Any, form: Form, *args: Any, **options: Any) -> Any:
 
 
 def check_suffix(path: Path, suffixes: tuple[str, ...]) -> None:
-    """Raise a `FileError` unless the file's suffix is one of these."""
+    """Raise a `FileError` unless the file has one of these suffixes."""
     if path.suffix.lower() not in suffixes:
-        named = f"{', '.join(suffixes[:-1])} or {suffixes[-1]}" if len(suffixes) > 1 else suffixes[0]
-        raise FileError(f"The name of {str(path)!r} must end in {named}.")
+        listed = f"{', '.join(suffixes[:-1])} or {suffixes[-1]}" if len(suffixes) > 1 else suffixes[0]
+        raise FileError(f"The name of {str(path)!r} must end in {listed}.")

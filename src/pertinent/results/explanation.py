@@ -1,4 +1,4 @@
-"""What an explainer found: for one input, for several, and for several classes of one input."""
+"""Explanations of one input, of several inputs, and of several classes of one input."""
 
 from __future__ import annotations
 
@@ -29,10 +29,9 @@ from pertinent.outputs import NAMES, Output, column_index, output_named
 from pertinent.printable import visible
 from pertinent.results import exports
 from pertinent.results import interactions as pairs
-from pertinent.results.attack_results import not_attacked
+from pertinent.results.attack_results import unattacked_note
 from pertinent.results.base import Result, ResultSequence, check_suffix, display
 from pertinent.results.explanation_files import read_explanations, write_rows
-from pertinent.results.failures import failures_from_plain
 from pertinent.results.importance import Importance, importance_of
 from pertinent.results.interactions import Pair, Triple
 from pertinent.results.records import Cost, Prediction, RequestRecord
@@ -52,41 +51,41 @@ PerColumnAndFeature: TypeAlias = Annotated[Floats, Shape("columns", "features")]
 
 @dataclass(frozen=True, eq=False)
 class Explanation(Result):
-    """Why a model made its decision about one input.
+    """Explanation of a model's prediction for one input.
 
     Attributes
     ----------
     input
         The input and its features.
     index
-        The position of the input among those that were explained, from 0.
+        The index of the input among the explained inputs, from 0.
     id
         The user's name for the input, if there is one.
     request
         The method, the removal and their settings, the sparsities, the scale of the scores, and the seed.
     prediction
-        The model's output for the whole input, the names of its columns, and what its numbers mean.
+        The model's output for the whole input, the names of its columns, and the meaning of its numbers.
     target
-        The column explained.
+        The explained column.
     scores
         The score of each feature for the target, (features,).
     meaning
-        What the scores say of features: their signed ``"effect"`` on the target; the ``"magnitude"`` by which
-        they matter; the ``"membership"``, the share of sparsities at which they were chosen; or how much an
-        ``"attack"`` on the prediction needs them.
+        The meaning of the scores: the signed ``"effect"`` of a feature on the target; the ``"magnitude"`` of
+        its importance; the ``"membership"``, the share of sparsities at which it was chosen; or how much an
+        ``"attack"`` on the prediction needs it.
     standard_errors
         The standard error of each score, where the method samples.
     class_scores, class_standard_errors
         The same for every column, (columns, features), where the method computes them.
     base_values
-        For each column, the value that the scores are added to for the prediction, if they add up to it.
+        For each column, the base value to which the scores add up to give the prediction, if they do.
     interactions, interaction_standard_errors
-        How each two features act together on the target, beyond what each does by itself, and the standard
-        errors, where the method values pairs: symmetric (features, features), with zeros on the diagonal.
+        The joint effect of each pair of features on the target beyond their single effects, and its standard
+        error, if the method computes pairs: symmetric (features, features), with zeros on the diagonal.
     chosen
-        The best set of features for each sparsity, where the method searches.
+        The best set of features for each sparsity, if the method searches.
     details
-        What else the method reports, such as the precision and coverage of anchors.
+        Further results of the method, such as the precision and coverage of anchors.
     cost
         The evaluations, the budget and the seconds that the explanation took.
     measures
@@ -96,7 +95,7 @@ class Explanation(Result):
     warnings
         Reasons not to trust the explanation, such as a removal that is out of distribution for the model.
     annotations
-        The features that people marked, as passed to `evaluate`; they are not saved.
+        The features marked by people, as passed to `evaluate`; they are not saved.
     """
 
     kind = "explanation"
@@ -150,7 +149,7 @@ class Explanation(Result):
 
     @property
     def output(self) -> Output:
-        """Return what the model's numbers mean."""
+        """Return the meaning of the model's numbers."""
         return self.prediction.output
 
     @property
@@ -160,61 +159,61 @@ class Explanation(Result):
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The name of each feature."""
+        """Return the name of each feature."""
         return self.input.features
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the user should know of the input, such as truncation."""
+        """Return notes on the input, for example on truncation."""
         truncation = self.input.truncation
         notes = self.input.notes if truncation is None else (str(truncation), *self.input.notes)
         untouched = self.input.missing_features() if self.meaning == "attack" else []
-        return (*notes, not_attacked(untouched)) if untouched else notes
+        return (*notes, unattacked_note(untouched)) if untouched else notes
 
     @property
     def target_name(self) -> str:
-        """The name of the class, label or value explained."""
+        """Return the name of the explained class, label or value."""
         return self.classes[self.target]
 
     @property
     def ranking(self) -> Ints:
-        """Feature numbers, the most important first; equal scores in the order of the input.
+        """Return the feature indices by importance in descending order; ties are in input order.
 
-        Features that support a class come first; for a plain value, those that change it most, up or down.
+        For a class the importance is the score, for a plain value the magnitude of the score.
         """
         size = self.output.importance(self.scores)
         return np.argsort(-size, kind="stable")
 
     @property
     def pertinence(self) -> Ints | None:
-        """For each feature, where the method attacks images or table rows: is it present or absent?
+        """Return whether each feature is a pertinent positive or negative; ``None`` for other methods.
 
-        1 if it is present and must go for the prediction to change (pertinent positive), −1 if it is absent
-        and would have to come (pertinent negative), 0 if the attack does not need it.
+        1 if the feature is present and its removal changes the prediction (pertinent positive), −1 if it is
+        absent and its addition changes the prediction (pertinent negative), 0 if the attack does not need it.
         """
-        found = self.details.get("pertinence")
-        if not isinstance(found, list) or len(found) != len(self.features):
+        signs = self.details.get("pertinence")
+        if not isinstance(signs, list) or len(signs) != len(self.features):
             return None
-        return np.array(found, dtype=np.int64) if all(each in (-1, 0, 1) for each in found) else None
+        return np.array(signs, dtype=np.int64) if all(sign in (-1, 0, 1) for sign in signs) else None
 
     @checked
     def top(self, k: Count = 5) -> list[tuple[str, float]]:
-        """The k most important features with their scores."""
+        """Return the k most important features with their scores."""
         return [(self.features[i], float(self.scores[i])) for i in self.ranking[:k]]
 
     @checked
     def top_pairs(self, n: Count = 5) -> list[Pair]:
-        """The n strongest pairs of features, with the value of their interaction and its standard error."""
+        """Return the n strongest pairs of features, with their interaction and its standard error."""
         return [pairs.pair(self, i, j) for i, j in pairs.strongest_pairs(self, n).tolist()]
 
     @checked
     def top_triples(self, n: Count = 5) -> list[Triple]:
-        """The n strongest triples of features, where they were valued (``order=3``)."""
+        """Return the n strongest triples of features, if the method computed them (``order=3``)."""
         return list(pairs.strongest_triples(self, n).values())
 
     @checked
     def mask(self, sparsity: Share) -> Masks:
-        """The important features at a sparsity: the set a search chose, else the top ceil(s·d)."""
+        """Return the important features at a sparsity: the set chosen by a search, else the top ceil(s·d)."""
         if sparsity in self.chosen:
             return self.chosen[sparsity]
         mask = np.zeros(len(self.features), dtype=np.bool_)
@@ -222,12 +221,12 @@ class Explanation(Result):
         return mask
 
     def for_class(self, target: int | str) -> Explanation:
-        """The same explanation for another class, where the method scored all classes at once."""
+        """Return the explanation of another class, if the method scored all classes."""
         column = column_index(target, self.classes, self.output.kind)
         if self.class_scores is None:
-            what = self.output.kind
+            kind = self.output.kind
             raise SettingError(
-                f"{self.method} explains one {what} at a time: explain again with target=, or choose a "
+                f"{self.method} explains one {kind} at a time: explain again with `target`, or choose a "
                 "method that scores all, such as shapley, lime or a fitted aim."
             )
         errors = self.class_standard_errors
@@ -244,15 +243,15 @@ class Explanation(Result):
         )
 
     def by_class(self, *classes: int | str) -> ByClass:
-        """The same explanation for several classes side by side, where the method scored all classes at once.
+        """Return the explanations of several classes, to be shown side by side, if the method scored all.
 
-        By default for the five most likely classes and the target.
+        By default these are the five most likely classes and the target.
         """
-        columns = [column_index(each, self.classes, self.output.kind) for each in classes]
+        columns = [column_index(name, self.classes, self.output.kind) for name in classes]
         return ByClass([self.for_class(c) for c in dict.fromkeys(columns or most_likely(self))])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers, strings, lists and dicts; the fields of groups stand among the others."""
+        """Return plain numbers, strings, lists and dicts; the fields of groups are among the others."""
         return {
             **encode(self.request),
             **encode(self.cost),
@@ -268,60 +267,56 @@ class Explanation(Result):
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Explanation:
-        """Make an explanation from what `to_dict` returned.
-
-        Its fields fit each other: it can be shown, converted and measured. An `InputError` names the field
-        that does not.
-        """
+        """Build an explanation from the output of `to_dict`; an `InputError` names an invalid field."""
         data = PlainData(plain, "explanation")
         features, classes = data.texts("features"), data.texts("classes")
         n_columns = len(classes)
         fields = decode_fields(cls, plain, features=len(features), columns=n_columns)
         values = data.floats("prediction", n_columns)
-        found = cls(
+        explanation = cls(
             request=RequestRecord(**decode_fields(RequestRecord, plain)),
             input=input_from_dict(data.mapping("input"), features),
             prediction=Prediction(values, classes, _output(data.value("output"))),
             cost=Cost(**decode_fields(Cost, plain)),
             **fields,
         )
-        expect(found.target < n_columns, "target", f"from 0 to {n_columns - 1}", found.target)
+        target, sparsities = explanation.target, explanation.request.sparsities
+        expect(target < n_columns, "target", f"from 0 to {n_columns - 1}", target)
         expect(bool(np.isfinite(values).all()), "prediction", "finite", values.tolist())
-        expect(not np.isinf(found.scores).any(), "scores", "finite", "infinity")
-        sparsities = found.request.sparsities
+        expect(not np.isinf(explanation.scores).any(), "scores", "finite", "infinity")
         expect(len(sparsities) > 0, "sparsities", "at least one", sparsities)
         for name in ("standard_errors", "class_standard_errors", "interaction_standard_errors"):
-            errors = getattr(found, name)
+            errors = getattr(explanation, name)
             expect(errors is None or not (errors < 0).any(), name, "at least 0", errors)
-        return found
+        return explanation
 
     def to_dataframe(self) -> Any:
-        """A pandas frame with one row per feature."""
+        """Return a pandas frame with one row per feature."""
         return exports.dataframe([self])
 
     def pairs_to_dataframe(self) -> Any:
-        """A pandas frame with one row per pair of features, the strongest first."""
+        """Return a pandas frame with one row per pair of features, the strongest first."""
         return pairs.dataframe(self)
 
     def to_shapiq(self) -> Any:
-        """`shapiq.InteractionValues` of the features and their pairs, for shapiq's plots."""
+        """Return `shapiq.InteractionValues` of the features and their pairs, for shapiq's plots."""
         return pairs.shapiq_values(self)
 
     def to_shap(self) -> Any:
-        """A `shap.Explanation`, for shap's plots: waterfall, bar, text, image …
+        """Return a `shap.Explanation` for shap's plots: waterfall, bar, text, image …
 
-        Where the method has no base value, it is the prediction minus the sum of the scores, so that
-        a waterfall ends at the prediction. Of an image each pixel and channel has its share of the
-        score of its feature.
+        If the method has no base value, it is the prediction minus the sum of the scores, so that
+        a waterfall ends at the prediction. The score of a feature of an image is divided equally among its
+        pixels and channels.
         """
         return exports.shap_explanation(self)
 
     def heatmap(self) -> Floats:
-        """The score of each pixel of an image (height, width)."""
+        """Return the score of each pixel of an image, (height, width)."""
         return self.input.heatmap(self.scores)
 
     def save(self, path: str | Path) -> None:
-        """Write a ``.parquet`` or ``.json`` file that `pertinent.read` reads back, or a ``.csv`` file."""
+        """Write a ``.parquet`` or ``.json`` file, which `pertinent.read` reads, or a ``.csv`` file."""
         Explanations([self]).save(path)
 
     @classmethod
@@ -333,11 +328,11 @@ class Explanation(Result):
     def plot(
         self, top: Count | None = 20, *, colours: str | None = None, opacity: Share | None = None
     ) -> Figure:
-        """A matplotlib figure: bars for texts and rows, a heat map for images.
+        """Return a matplotlib figure: bars for texts and rows, a heat map for images.
 
-        `top` is how many of the strongest features have a bar; ``None`` shows all. A heat map has the colours
-        of a matplotlib colour map such as ``"RdBu_r"``, by default blue to orange. It shows the outlines of
-        the image; with an `opacity` of 0 to 1 it is laid over the image.
+        `top` is the number of bars, for the strongest features; ``None`` shows all. `colours` is the name of
+        a matplotlib colour map for a heat map, such as ``"RdBu_r"``; by default it is blue to orange. A heat
+        map shows the outlines of the image; with an `opacity` from 0 to 1 it is an overlay of the image.
         """
         return super().plot(top, colours=colours, opacity=opacity)
 
@@ -345,21 +340,22 @@ class Explanation(Result):
     def plot_interactions(
         self, kind: Literal["arcs", "heat map", "network"] | None = None, top: Count = 20
     ) -> Figure:
-        """A matplotlib figure of the features that act together, where the method values pairs.
+        """Return a matplotlib figure of the interactions of features, if the method computes pairs.
 
         `kind` is ``"arcs"`` over the words of a text, a ``"heat map"`` or a ``"network"``; by default arcs
-        for texts, a heat map for images, and a heat map beside a network for table rows. `top` is how many
-        pairs are drawn as arcs or lines, and of how many features a heat map or a network is, at most 20.
+        for texts, a heat map for images, and both a heat map and a network for table rows. `top` is the
+        number of pairs drawn as arcs or lines, and the number of features of a heat map or network (at
+        most 20).
         """
         figure: Figure = display(self, "interactions", kind, top)
         return figure
 
     @checked
     def plot_waterfall(self, top: Count = 10) -> Figure:
-        """A matplotlib figure of how the scores lead from the base value to the prediction.
+        """Return a matplotlib figure of the path from the base value to the prediction.
 
-        For methods whose scores add up to it, such as Shapley values. `top` is how many features have a bar
-        of their own; the others share one.
+        It requires a method whose scores add up to the prediction, such as Shapley values. `top` is the
+        number of features with a bar; the others share one bar.
         """
         figure: Figure = display(self, "waterfall", top)
         return figure
@@ -370,40 +366,26 @@ class Explanation(Result):
 
 
 def most_likely(e: Explanation) -> list[int]:
-    """The five most likely columns and the target, the most likely first; of plain values the first."""
+    """Return the five most likely columns and the target, the most likely first; the first plain values."""
     order = np.arange(len(e.classes))
     if e.output.kind != "value":
         order = np.argsort(-e.prediction.values, kind="stable")
-    return [i for place, i in enumerate(order.tolist()) if place < _MOST_LIKELY or i == e.target]
+    return [i for rank, i in enumerate(order.tolist()) if rank < _MOST_LIKELY or i == e.target]
 
 
 class Explanations(ResultSequence[Explanation]):
-    """Explanations of several inputs, in their order; `failures` lists which are missing and why."""
+    """Explanations of several inputs, in their order; `failures` lists the missing ones with the reasons."""
 
     kind = "explanations"
     suffixes = (".parquet", ".json", ".csv")
-
-    def __repr__(self) -> str:
-        failed = f", {len(self.failures)} failed" if self.failures else ""
-        return f"<{len(self)} explanations{failed}>"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, strings, lists and dicts."""
-        return {"explanations": [e.to_dict() for e in self], "failures": encode(self.failures)}
-
-    @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """The inverse of `to_dict`; an `InputError` says what explanations cannot be made of."""
-        data = PlainData(plain, "explanations")
-        every = [Explanation.from_dict(each) for each in data.value("explanations", list[Any])]
-        return cls(every, failures_from_plain(data.value("failures")))
+    item_class = Explanation
 
     def to_dataframe(self) -> Any:
-        """A pandas frame with one row per explanation and feature."""
+        """Return a pandas frame with one row per explanation and feature."""
         return exports.dataframe(self)
 
     def to_shap(self) -> Any:
-        """A `shap.Explanation` of all of them, for shap's plots: beeswarm, bar, text, image …
+        """Return one `shap.Explanation` for shap's plots: beeswarm, bar, text, image …
 
         Table rows give a matrix (explanations, features), texts an array of arrays. Rows of both classes of a
         binary classifier have the scores of the second class, so that their signs can be compared.
@@ -412,16 +394,15 @@ class Explanations(ResultSequence[Explanation]):
 
     @checked
     def importance(self, groups: str | Sequence[Any] | None = None, *, top: Count = 20) -> Importance:
-        """Which features matter over all of them: the mean size of their scores, with intervals.
+        """Compute the importance of features over all explanations: mean magnitudes with intervals.
 
-        `groups` compares cohorts: ``"target"`` for the class explained, ``"method"``, or a name for each
-        explanation; ``"class"`` compares the scores that each explanation has for every class, where the
-        method scores all. Of texts, features are words in lower case; all occurrences in a text count
-        together.
-        `top` is how many features are kept.
+        `groups` compares groups of explanations: ``"target"`` by the explained class, ``"method"``, or a list
+        with the group of each explanation; ``"class"`` compares the scores for every class, if the method
+        scores all. The features of texts are lower-case words; all occurrences in a text count as one.
+        `top` is the number of features to keep.
 
-        Signed scores are summarized for one class: where the explanations are for both classes of a binary
-        classifier, for the second one. Without `groups`, other classes have a group each.
+        Signed scores are summarised for one class: for explanations of both classes of a binary classifier it
+        is the second class. In other cases, without `groups`, each class is a group.
         """
         return importance_of(self, groups, top)
 
@@ -429,16 +410,16 @@ class Explanations(ResultSequence[Explanation]):
     def plot(
         self, top: Count | None = 5, *, colours: str | None = None, opacity: Share | None = None
     ) -> Figure:
-        """A matplotlib figure of the first ten: texts and rows one below the other, images in a grid.
+        """Return a matplotlib figure of the first ten: texts and rows in a column, images in a grid.
 
-        In the grid the heat maps of all methods stand beside the image. The parameters are those of
+        A row of the grid has the image and the heat maps of all methods. The parameters are as in
         `Explanation.plot`.
         """
         return super().plot(top, colours=colours, opacity=opacity)
 
     @checked
     def save(self, path: str | Path) -> None:
-        """Write a ``.parquet`` or ``.json`` file that `pertinent.read` reads back, or a ``.csv`` file."""
+        """Write a ``.parquet`` or ``.json`` file, which `pertinent.read` reads, or a ``.csv`` file."""
         check_suffix(Path(path), self.suffixes)
         if Path(path).suffix.lower() == ".parquet":
             write_rows(Path(path), (e.to_dict() for e in self), self.failures)
@@ -448,10 +429,9 @@ class Explanations(ResultSequence[Explanation]):
     @classmethod
     @checked
     def read(cls, path: str | Path) -> Self:
-        """Read saved explanations, or those that an unfinished run has completed so far.
+        """Read saved explanations, or those that an unfinished run has completed.
 
-        If a run with ``out="run.parquet"`` is still running or was killed, its journal beside that file
-        is read.
+        For a run with ``out="run.parquet"`` that is unfinished, read the journal in the same folder.
         """
         if Path(path).suffix.lower() == ".json":
             return super().read(path)
@@ -459,23 +439,23 @@ class Explanations(ResultSequence[Explanation]):
 
 
 class ByClass(Explanations):
-    """One explanation for several classes, labels or values: an `Explanation` for each of them.
+    """Explanations of several classes, labels or values of one input.
 
-    It is shown side by side, on one colour scale, with the chosen set of each class underlined.
+    They are shown side by side, on one colour scale, with the chosen set of each class underlined.
     """
 
     @property
     def sparsity(self) -> float:
-        """The smallest sparsity of the explanation, at which the sets are chosen."""
+        """Return the smallest sparsity of the explanation, at which the sets are chosen."""
         return min(self[0].request.sparsities)
 
     @property
     def sets(self) -> list[Masks]:
-        """The chosen set of each class: its top ceil(s·d) features at the smallest sparsity."""
+        """Return the chosen set of each class: its top ceil(s·d) features at the smallest sparsity."""
         return [e.mask(self.sparsity) for e in self]
 
     def to_dataframe(self) -> Any:
-        """A pandas frame with one row per class and feature."""
+        """Return a pandas frame with one row per class and feature."""
         frame = super().to_dataframe()
         frame[f"chosen at {self.sparsity:g}"] = np.concatenate(self.sets)
         return frame
@@ -484,9 +464,9 @@ class ByClass(Explanations):
     def plot(
         self, top: Count | None = None, *, colours: str | None = None, opacity: Share | None = None
     ) -> Figure:
-        """A matplotlib figure with a panel for each class: bars for texts and rows, heat maps for images.
+        """Return a matplotlib figure with a panel per class: bars for texts and rows, heat maps for images.
 
-        `top` is how many features have a bar: by default 5, of a row 20. `colours` and `opacity` are those of
+        `top` is the number of bars, by default 5 for texts and 20 for rows. `colours` and `opacity` are as in
         `Explanation.plot`.
         """
         return super().plot(top, colours=colours, opacity=opacity)

@@ -1,4 +1,4 @@
-"""Explanations as a pandas frame, and as what shap plots."""
+"""Export of explanations to pandas and shap."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 def dataframe(explanations: Sequence[Explanation]) -> Any:
-    """A pandas frame with one row per explanation and feature."""
-    named = any(e.id is not None for e in explanations)
+    """Return a pandas frame with one row per explanation and feature."""
+    has_ids = any(e.id is not None for e in explanations)
     rows = []
     for e in explanations:
         values = e.input.feature_values()
         for i, name in enumerate(e.features):
-            row: dict[str, Any] = {"input": e.index} | ({"id": e.id} if named else {})
+            row: dict[str, Any] = {"input": e.index} | ({"id": e.id} if has_ids else {})
             row |= {
                 "method": e.method,
                 "target": e.target_name,
@@ -43,7 +43,7 @@ def dataframe(explanations: Sequence[Explanation]) -> Any:
 
 
 def shap_explanation(e: Explanation) -> Any:
-    """One explanation for shap's plots."""
+    """Return one explanation for shap's plots."""
     values, data, names = e.input.for_shap(e.scores)
     return optional("shap").Explanation(
         values=values,
@@ -54,30 +54,31 @@ def shap_explanation(e: Explanation) -> Any:
 
 
 def shap_explanations(explanations: Sequence[Explanation]) -> Any:
-    """Many explanations for shap's plots: a matrix where all have the same features, else ragged."""
+    """Return explanations for shap's plots: a matrix if all have the same features, else ragged arrays."""
     require(len(explanations) > 0, "explanations", "at least one", 0)
-    if modality_named(explanations[0].input.kind).aligned:
+    is_aligned = modality_named(explanations[0].input.kind).aligned
+    if is_aligned:
         explanations = for_one_class(explanations)
     values, data, names = zip(*(e.input.for_shap(e.scores) for e in explanations), strict=True)
-    forms = {(e.input.kind, own.shape, n) for e, own, n in zip(explanations, values, names, strict=True)}
-    aligned = len(forms) == 1 and modality_named(explanations[0].input.kind).aligned
-    stacked = np.stack if aligned else objects
-    each: Any = [list(e.features) for e in explanations]
-    if aligned:
-        each = None if names[0] is None else list(names[0])
+    forms = {(e.input.kind, v.shape, n) for e, v, n in zip(explanations, values, names, strict=True)}
+    is_matrix = is_aligned and len(forms) == 1
+    stack = np.stack if is_matrix else objects
+    feature_names: Any = [list(e.features) for e in explanations]
+    if is_matrix:
+        feature_names = None if names[0] is None else list(names[0])
     return optional("shap").Explanation(
-        values=stacked(values),
+        values=stack(values),
         base_values=np.array([_base_value(e) for e in explanations]),
-        data=stacked(data),
-        feature_names=each,
+        data=stack(data),
+        feature_names=feature_names,
     )
 
 
 def _base_value(e: Explanation) -> float:
-    """What the scores are added to: the method's base value, or what is left of the prediction."""
+    """Return the method's base value, or the prediction minus the sum of the scores."""
     if e.base_values is not None:
         return float(e.base_values[e.target])
-    if e.request.scale == "raw":  # what the model answered to the whole input is kept as probabilities
+    if e.request.scale == "raw":  # the prediction is kept as probabilities
         return float("nan")
     whole = e.prediction.values[None]
     if isinstance(e.output, Probabilities):

@@ -1,4 +1,4 @@
-"""Which features matter over many inputs: the mean size of their scores, with intervals, by group."""
+"""Importance of features over many explanations: mean magnitudes with intervals, by group."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ _GROUPS = ("target", "class", "method")
 
 @dataclass(frozen=True)
 class FeatureImportance:
-    """How much one feature matters in a group of explanations.
+    """Importance of one feature in a group of explanations.
 
     Attributes
     ----------
     feature, group
-        The name of the feature (of a text, a word in lower case), and of the group; empty if there is one.
+        The names of the feature (for texts, a lower-case word) and of the group (empty if there is only one).
     mean, low, high
-        The mean size of its score (that is, without sign) over all explanations of the group, those without
-        the feature counting as 0, and the bounds of its 95% interval.
+        The mean magnitude of the score over all explanations of the group, 0 for those without the feature,
+        and the bounds of its 95% interval.
     effect
-        The mean of its score, with its sign; NaN if the scores are for several classes.
+        The mean of the signed score; NaN if the scores are for several classes.
     n
         The number of explanations of the group that have the feature.
     """
@@ -56,10 +56,14 @@ class FeatureImportance:
 
 @dataclass(frozen=True)
 class FeatureScores:
-    """The scores of one feature in all explanations that have it, and where its values lie.
+    """Scores of one feature in all explanations that have it.
 
-    A score belongs to the group of the same position. A position is the rank of the feature's value among all
-    its values, from 0 to 1; NaN if the values have no order.
+    Attributes
+    ----------
+    scores, groups
+        The score in each explanation, and the group of the explanation.
+    positions
+        The rank of the feature's value among all its values, from 0 to 1; NaN if the values have no order.
     """
 
     scores: tuple[float, ...]
@@ -69,18 +73,18 @@ class FeatureScores:
 
 @dataclass(frozen=True)
 class Importance(Result):
-    """Which features matter over many inputs, the most important first.
+    """Importance of features over many explanations, in descending order.
 
     Attributes
     ----------
     rows
-        A `FeatureImportance` for each feature shown and each group.
+        A `FeatureImportance` for each of the most important features and each group.
     sizes
         The number of explanations in each group.
     scored
-        For each feature shown, its scores.
+        The scores of each of the most important features.
     n_features
-        How many features there are in all.
+        The number of all features.
     targets
         The class, label or value that the scores of each group are for; ``None`` if they are signed and for
         several, empty if they have no sign or the model has only one value.
@@ -101,40 +105,40 @@ class Importance(Result):
 
     @property
     def features(self) -> list[str]:
-        """The features shown, the most important first."""
+        """Return the most important features in descending order."""
         return list(self.scored)
 
     @property
     def groups(self) -> list[str]:
-        """The groups, in their order."""
+        """Return the groups in their order."""
         return list(self.sizes)
 
     def rows_for(self, feature: str) -> list[FeatureImportance]:
-        """The rows of a feature, one for each group."""
+        """Return the rows of a feature, one for each group."""
         return [row for row in self.rows if row.feature == feature]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, strings, lists and dicts."""
+        """Return plain numbers, strings, lists and dicts."""
         plain: dict[str, Any] = encode(self)
         return plain
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Importance:
-        """The inverse of `to_dict`; an `InputError` says what it cannot be made of."""
+        """Build the result from the output of `to_dict`; an `InputError` names an invalid field."""
         return cls(**decode_fields(cls, plain))
 
     def to_dataframe(self) -> Any:
-        """A pandas frame with one row per feature and group."""
+        """Return a pandas frame with one row per feature and group."""
         rows = [{name: replace_surrogates(value) for name, value in vars(row).items()} for row in self.rows]
         return optional("pandas").DataFrame(rows)
 
     @checked
     def plot(self, kind: Literal["bars", "beeswarm"] = "bars") -> Figure:
-        """A matplotlib figure: bars with intervals, or a beeswarm of the scores of every input.
+        """Return a matplotlib figure: bars with intervals, or a beeswarm of the scores of all inputs.
 
-        In a beeswarm each point is the score of a feature in one input; where values have an order, as in a
-        column of numbers, it is coloured by the value, low to high. Groups have a panel each. A beeswarm of
-        scores for several classes is refused.
+        In a beeswarm each point is the score of a feature in one input; its colour is the feature's value
+        from low to high, if values have an order. Each group has a panel. A beeswarm requires scores for one
+        class.
         """
         if kind == "beeswarm":
             self.check_signed()
@@ -146,8 +150,8 @@ class Importance(Result):
             mixed = ", ".join(repr(name) for name, target in self.targets.items() if target is None)
             raise SettingError(
                 f"`kind` must be 'bars' because the groups {mixed} have signed scores for several classes. "
-                'For a beeswarm use importance("class") or importance("target"), or explain one class with '
-                "target=."
+                'For a beeswarm use importance("class") or importance("target"), or explain one class by '
+                "`target`."
             )
 
     def __repr__(self) -> str:
@@ -158,7 +162,7 @@ class Importance(Result):
 def importance_of(
     explanations: Sequence[Explanation], groups: str | Sequence[Any] | None, top: int
 ) -> Importance:
-    """The `top` features by the mean size of their scores, in each of the groups."""
+    """Compute the importance of the `top` features by mean magnitude, in each group."""
     require(len(explanations) > 0, "explanations", "at least one", 0)
     if groups == "class":
         explanations = [e.for_class(column) for e in explanations for column in range(len(e.classes))]
@@ -170,34 +174,36 @@ def importance_of(
     methods = dict.fromkeys(e.method for e in explanations)
     if len(methods) > 1 and groups != "method":
         raise SettingError(
-            f"The explanations are by several methods ({', '.join(methods)}), whose scores differ: choose "
-            "those of one, or groups='method'."
+            f"The explanations are by several methods ({', '.join(methods)}), whose scores cannot be "
+            "combined: select one method, or set groups='method'."
         )
     scores: defaultdict[str, dict[int, float]] = defaultdict(dict)
     values: defaultdict[str, dict[int, Any]] = defaultdict(dict)
     for k, e in enumerate(explanations):
-        own = e.input.feature_values() if e.input.shown() is not None else None
+        feature_values = e.input.feature_values() if e.input.shown() is not None else None
         for i, feature in enumerate(_feature_names(e)):
             scores[feature][k] = scores[feature].get(k, 0.0) + float(np.nan_to_num(e.scores[i]))
-            if own is not None:
-                values[feature][k] = own[i]
-    shown = sorted(scores, key=lambda name: -sum(map(abs, scores[name].values())))[:top]
-    members = {name: [k for k, own in enumerate(names) if own == name] for name in dict.fromkeys(names)}
-    targets = {group: _target_of([explanations[k] for k in own]) for group, own in members.items()}
-    rows = [_row(name, group, own, scores[name]) for name in shown for group, own in members.items()]
+            if feature_values is not None:
+                values[feature][k] = feature_values[i]
+    strongest = sorted(scores, key=lambda name: -sum(map(abs, scores[name].values())))[:top]
+    members: dict[str, list[int]] = {}
+    for k, group in enumerate(names):
+        members.setdefault(group, []).append(k)
+    targets = {group: _target_of([explanations[k] for k in ks]) for group, ks in members.items()}
+    rows = [_row(name, group, ks, scores[name]) for name in strongest for group, ks in members.items()]
     return Importance(
         tuple(row if targets[row.group] is not None else replace(row, effect=np.nan) for row in rows),
-        {group: len(own) for group, own in members.items()},
-        {name: _scored(scores[name], values[name], names) for name in shown},
+        {group: len(ks) for group, ks in members.items()},
+        {name: _scored(scores[name], values[name], names) for name in strongest},
         len(scores),
         targets,
     )
 
 
 def for_one_class(explanations: Sequence[Explanation]) -> Sequence[Explanation]:
-    """Return signed explanations of both classes of a binary classifier as those of the second class.
+    """Convert signed explanations of both classes of a binary classifier to the second class.
 
-    Others are returned unchanged.
+    Other explanations are returned unchanged.
     """
     if _target_of(explanations) is not None:
         return explanations
@@ -206,16 +212,16 @@ def for_one_class(explanations: Sequence[Explanation]) -> Sequence[Explanation]:
 
 
 def _target_of(explanations: Sequence[Explanation]) -> str | None:
-    """Return the class that signed scores are for; ``None`` for several, empty if it does not matter."""
+    """Return the class of signed scores; ``None`` for several, empty if scores have no class."""
     names = {e.target_name for e in explanations if e.meaning == "effect" and len(e.classes) > 1}
     return None if len(names) > 1 else next(iter(names), "")
 
 
 def _for_positive_class(e: Explanation) -> Explanation | None:
-    """Return the explanation of the second of two classes; ``None`` if that is not known.
+    """Return the explanation of the second of two classes; ``None`` if it is unknown.
 
-    Its scores are the negative of those of the first class where probabilities or log-odds are explained.
-    Without base values, the natural scale may be that of gradients, which follow log-probabilities.
+    Scores of probabilities and log-odds change their sign. Without base values, the natural scale may be that
+    of gradients, which follow log-probabilities.
     """
     if e.output.kind != "class" or len(e.classes) != 2:
         return None
@@ -236,21 +242,21 @@ def _group_names(explanations: Sequence[Explanation], groups: str | Sequence[Any
         return [e.method if groups == "method" else e.target_name for e in explanations]
     n = len(explanations)
     require(len(groups) == n, "groups", f"as many names as the {n} explanations", len(groups))
-    return [str(each) for each in groups]
+    return [str(group) for group in groups]
 
 
 def _feature_names(e: Explanation) -> list[str]:
-    """The names of features that are the same thing in every input; of a text the words in lower case."""
+    """Return names that identify features across inputs; for texts the lower-case words."""
     if modality_named(e.input.kind).aligned:
         return list(e.features)
     return [" ".join(name.casefold().split()) for name in e.features]
 
 
 def _row(name: str, group: str, members: Sequence[int], scores: Mapping[int, float]) -> FeatureImportance:
-    found = np.array([scores.get(k, 0.0) for k in members])
-    interval = bootstrap(np.abs(found), resamples=_RESAMPLES)
+    values = np.array([scores.get(k, 0.0) for k in members])
+    i = bootstrap(np.abs(values), resamples=_RESAMPLES)
     n = sum(k in scores for k in members)
-    return FeatureImportance(name, group, interval.mean, interval.low, interval.high, float(found.mean()), n)
+    return FeatureImportance(name, group, i.mean, i.low, i.high, float(values.mean()), n)
 
 
 def _scored(scores: Mapping[int, float], values: Mapping[int, Any], names: Sequence[str]) -> FeatureScores:
@@ -259,11 +265,11 @@ def _scored(scores: Mapping[int, float], values: Mapping[int, Any], names: Seque
 
 
 def _positions(values: Array) -> Floats:
-    """The rank of each number among all, from 0 to 1; NaN where there is none."""
+    """Return the rank of each number among all, from 0 to 1; NaN for other values."""
     try:
         numbers = values.astype(np.float64)
     except (TypeError, ValueError):
         return np.full(len(values), np.nan)
-    known = np.unique(numbers[np.isfinite(numbers)])
-    found = np.searchsorted(known, numbers) / max(1, len(known) - 1)
-    return np.where(np.isfinite(numbers), found, np.nan)
+    distinct = np.unique(numbers[np.isfinite(numbers)])
+    ranks = np.searchsorted(distinct, numbers) / max(1, len(distinct) - 1)
+    return np.where(np.isfinite(numbers), ranks, np.nan)

@@ -1,4 +1,4 @@
-"""Pairs of features that act together: the strongest, as a pandas frame, and as what shapiq plots."""
+"""Interactions of features: the strongest pairs and triples, and their export to pandas and shapiq."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHAPIQ_NAMES = {"k-sii": "k-SII", "sii": "SII", "stii": "STII", "faith-shap": "
 
 
 class Pair(NamedTuple):
-    """Two features, the value of their interaction, and its standard error (NaN if it is not known)."""
+    """Two features, their interaction, and its standard error (NaN if unknown)."""
 
     features: tuple[str, str]
     value: float
@@ -28,7 +28,7 @@ class Pair(NamedTuple):
 
 
 class Triple(NamedTuple):
-    """Three features, the value of their interaction, and its standard error."""
+    """Three features, their interaction, and its standard error."""
 
     features: tuple[str, str, str]
     value: float
@@ -36,38 +36,40 @@ class Triple(NamedTuple):
 
 
 def strongest_triples(e: Explanation, n: int | None = None) -> dict[tuple[int, int, int], Triple]:
-    """The n triples with the largest magnitudes by their numbers, the strongest first."""
+    """Return the n triples with the largest magnitudes by feature indices, the strongest first."""
     values, errors = triples_of(e)
-    places, members = list(combinations(range(len(e.features)), 3)), list(combinations(e.features, 3))
+    indices, names = list(combinations(range(len(e.features)), 3)), list(combinations(e.features, 3))
     order = np.argsort(-np.abs(values), kind="stable")[:n].tolist()
-    return {places[i]: Triple(members[i], float(values[i]), float(errors[i])) for i in order}
+    return {indices[i]: Triple(names[i], float(values[i]), float(errors[i])) for i in order}
 
 
 def triples_of(e: Explanation) -> tuple[Floats, Floats]:
-    """The values of all triples of features, in order, and standard errors; an error if there are none."""
-    found = e.details.get("triples")
-    numbers = [found.get(name) for name in ("values", "standard_errors")] if isinstance(found, dict) else []
+    """Return the interactions of all triples in order, and their standard errors, each (triples,)."""
+    triples = e.details.get("triples")
+    fields = (
+        [triples.get(name) for name in ("values", "standard_errors")] if isinstance(triples, dict) else []
+    )
     n = comb(len(e.features), 3)
-    if not numbers or not all(isinstance(each, list) and len(each) == n for each in numbers):
+    if not fields or not all(isinstance(numbers, list) and len(numbers) == n for numbers in fields):
         raise SettingError(
-            f"{visible(e.method)} valued no triples of features: explain with method='shapley-interactions' "
-            "and order=3."
+            f"{visible(e.method)} computed no triples of features: explain with "
+            "method='shapley-interactions' and order=3."
         )
-    return np.array(numbers[0], dtype=np.float64), np.array(numbers[1], dtype=np.float64)
+    return np.array(fields[0], dtype=np.float64), np.array(fields[1], dtype=np.float64)
 
 
 def interactions_of(e: Explanation) -> Floats:
-    """The matrix of interactions (features, features); an error if the method has none."""
+    """Return the matrix of interactions, (features, features); raise an error if there is none."""
     if e.interactions is None:
         raise SettingError(
-            f"{visible(e.method)} does not value pairs of features: explain with "
-            "method='shapley-interactions'. Of an explanation for several classes only the target has pairs."
+            f"{visible(e.method)} does not compute pairs of features: explain with "
+            "method='shapley-interactions'. In an explanation of several classes only the target has pairs."
         )
     return e.interactions
 
 
 def strongest_pairs(e: Explanation, n: int | None = None) -> Ints:
-    """The n pairs with the largest magnitudes (pairs, 2), the strongest first; equal ones in input order."""
+    """Return the n pairs with the largest magnitudes in descending order, (pairs, 2); ties in input order."""
     values = interactions_of(e)
     first, second = np.triu_indices(len(values), 1)
     order = np.argsort(-np.abs(np.nan_to_num(values[first, second])), kind="stable")[:n]
@@ -75,26 +77,22 @@ def strongest_pairs(e: Explanation, n: int | None = None) -> Ints:
 
 
 def pair(e: Explanation, i: int, j: int) -> Pair:
-    """Two features by their numbers."""
+    """Return the pair of two features, by their indices."""
     errors = e.interaction_standard_errors
     error = float("nan") if errors is None else float(errors[i, j])
     return Pair((e.features[i], e.features[j]), float(interactions_of(e)[i, j]), error)
 
 
 def dataframe(e: Explanation) -> Any:
-    """A pandas frame with one row per pair of features, the strongest first."""
-    found = [pair(e, i, j) for i, j in strongest_pairs(e).tolist()]
-    columns = {
-        "feature": [replace_surrogates(each.features[0]) for each in found],
-        "other_feature": [replace_surrogates(each.features[1]) for each in found],
-        "interaction": [each.value for each in found],
-        "standard_error": [each.standard_error for each in found],
-    }
-    return optional("pandas").DataFrame(columns)
+    """Return a pandas frame with one row per pair of features, the strongest first."""
+    pairs = (pair(e, i, j) for i, j in strongest_pairs(e).tolist())
+    rows = [(*map(replace_surrogates, p.features), p.value, p.standard_error) for p in pairs]
+    columns = ["feature", "other_feature", "interaction", "standard_error"]
+    return optional("pandas").DataFrame(rows, columns=columns)
 
 
 def shapiq_values(e: Explanation) -> Any:
-    """`shapiq.InteractionValues` of the features, their pairs and, if they were valued, their triples."""
+    """Return `shapiq.InteractionValues` of the features, their pairs and, if computed, their triples."""
     values, d = interactions_of(e), len(e.features)
     first, second = np.triu_indices(d, 1)
     sets = [(), *((i,) for i in range(d)), *zip(first.tolist(), second.tolist(), strict=True)]
@@ -109,7 +107,7 @@ def shapiq_values(e: Explanation) -> Any:
         max_order=3 if "triples" in e.details else 2,
         n_players=d,
         min_order=0,
-        interaction_lookup={members: place for place, members in enumerate(sets)},
+        interaction_lookup={members: index for index, members in enumerate(sets)},
         estimated=errors is None or bool(errors.any()),
         estimation_budget=e.evaluations,
         baseline_value=base,

@@ -1,4 +1,4 @@
-"""What faithfulness costs: for each method the mean of a metric and the mean cost of an explanation."""
+"""Faithfulness and cost: the mean of a metric and the mean cost of an explanation, by method."""
 
 from __future__ import annotations
 
@@ -17,10 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CostPoint:
-    """A method: what its explanations cost on average, and how good they are.
-
-    `is_best` says that no other method is at least as good and as cheap, and better or cheaper.
-    """
+    """Mean cost and mean metric of a method; `is_best` if it is on the Pareto front."""
 
     method: str
     cost: float
@@ -31,25 +28,25 @@ class CostPoint:
 def cost_points(
     evaluation: Evaluation, metric: str | None, cost: Literal["evaluations", "seconds"]
 ) -> list[CostPoint]:
-    """A point for each method, the cheapest first; by default for the first metric measured."""
+    """Return a point for each method in ascending order of cost; by default for the first metric."""
     require(bool(evaluation.better), "evaluation", "one that measured something", evaluation.rows)
     metric = metric or next(iter(evaluation.better))
     if metric not in evaluation.better:
         raise unknown("metric", metric, evaluation.better)
-    every = evaluation.explanations
-    names = labels([(e.method, e.settings) for e in every])
-    found = []
-    for method, own, _, interval in evaluation.summary():
-        if own == metric:
-            costs = [
-                float(getattr(e.cost, cost)) for e, name in zip(every, names, strict=True) if name == method
-            ]
-            found.append(CostPoint(method, float(np.mean(costs)), interval))
+    names = labels([(e.method, e.settings) for e in evaluation.explanations])
+    costs: dict[str, list[float]] = {}
+    for name, e in zip(names, evaluation.explanations, strict=True):
+        costs.setdefault(name, []).append(getattr(e.cost, cost))
+    points = [
+        CostPoint(method, float(np.mean(costs[method])), interval)
+        for method, name, _, interval in evaluation.summary()
+        if name == metric
+    ]
     sign = -1 if evaluation.better[metric] == "lower" else 1
-    found.sort(key=lambda point: (point.cost, -sign * point.interval.mean))
-    best, marked = -np.inf, []
-    for point in found:  # those to the right cost more, so they must be better
+    points.sort(key=lambda point: (point.cost, -sign * point.interval.mean))
+    best = -np.inf
+    for i, point in enumerate(points):  # a point is on the front if it is better than all cheaper ones
         value = sign * point.interval.mean
-        marked.append(replace(point, is_best=value > best))
+        points[i] = replace(point, is_best=value > best)
         best = max(best, value)
-    return marked
+    return points

@@ -1,4 +1,4 @@
-"""The groups of an explanation's fields: what was requested, what the model predicts, and what it cost."""
+"""Groups of an explanation's fields: the request, the prediction and the cost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pertinent.outputs import Classes, Output, Scale
 
 @dataclass(frozen=True)
 class RequestRecord:
-    """The request that an explanation answers, with names in place of objects.
+    """Request of an explanation, with names in place of objects.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class RequestRecord:
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """The model's answer to the whole input.
+    """Output of the model for the whole input.
 
     Attributes
     ----------
@@ -61,13 +61,13 @@ class Prediction:
 
     @property
     def column(self) -> int:
-        """Return the column that is explained by default: that of the most likely class."""
+        """Return the column that is explained by default, for example that of the most likely class."""
         return self.output.default_target(self.values)
 
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of an explanation.
+    """Cost of an explanation.
 
     Attributes
     ----------

@@ -81,7 +81,7 @@ class AttackTask(Task):
             changes=radii.changes,
             passes=radii.passes,
             prediction=prediction,
-            decided=columns[decided],
+            predicted=columns[decided],
             toward=None if aim is None else columns[aim],
             norm=self.attack.norm,
         )

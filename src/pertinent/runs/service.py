@@ -37,10 +37,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class _Order:
-    """A job that was submitted: how its result is made, and who is notified of partial explanations."""
+    """A submitted job: how its result is made, and the callbacks for its partial explanations and progress."""
 
     result: Callable[[JobResult], Any]
     on_partial: Callable[[Explanation], None] | None = None
+    on_progress: Callable[[int], None] | None = None
+    number: int = -1
 
 
 class Service:
@@ -81,6 +83,7 @@ class Service:
         method: Method = DEFAULT_METHOD,
         *,
         on_partial: Callable[[Explanation], None] | None = None,
+        on_progress: Callable[[int], None] | None = None,
         **words: Any,
     ) -> Future[Explanation]:
         """Begin to explain one input, and return the future of its explanation.
@@ -96,6 +99,8 @@ class Service:
             As in `explain`.
         on_partial
             Called in the service's thread with each partial explanation, if the method publishes them.
+        on_progress
+            Called in the service's thread with the number of evaluations so far, after every batch.
         **words
             The other words of `explain`, such as ``budget=200``, and settings of the method.
         """
@@ -111,7 +116,7 @@ class Service:
                 raise outcome.failures[0].error or InputError(outcome.failures[0].reason)
             return outcome.explanation
 
-        return self._order(job, _Order(explanation, on_partial))
+        return self._order(job, _Order(explanation, on_partial, on_progress))
 
     @checked
     def predict(
@@ -191,6 +196,7 @@ class Service:
             try:
                 for done in engine.step():
                     self._conclude(done)
+                self._report_progress()
             except Exception as error:
                 logger.exception("The service could not go on with what is under way.")
                 for future in list(self._orders):
@@ -203,6 +209,7 @@ class Service:
             self._conclude(job)
             return
         number = engine.submit(job)
+        self._orders[future] = replace(order, number=number)
 
         def forget(done: Future[Any]) -> None:
             if done.cancelled():
@@ -224,6 +231,15 @@ class Service:
             future.set_result(order.result(done))
         except Exception as error:  # noqa: BLE001  for whoever waits for the result
             future.set_exception(error)
+
+    def _report_progress(self) -> None:
+        """Tell the listeners of the jobs under way how many evaluations were made."""
+        for order in list(self._orders.values()):
+            if order.on_progress is not None:
+                try:
+                    order.on_progress(self._engine.rows_answered(order.number))
+                except Exception:
+                    logger.exception("`on_progress` failed.")
 
     def _hand_on(self, published: Published) -> None:
         """Call the `on_partial` of a job with its partial explanation, and log the error if that fails."""

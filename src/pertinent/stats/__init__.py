@@ -1,4 +1,4 @@
-"""Statistics of explanations and measures: bootstrap intervals, paired tests, rank and rater agreement.
+"""Statistics of explanations: bootstrap intervals, paired tests, correlation and agreement of raters.
 
 >>> import numpy as np
 >>> a, b = np.array([0.9, 0.7, 0.8, 0.6]), np.array([0.5, 0.6, 0.4, 0.1])

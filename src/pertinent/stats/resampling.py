@@ -11,7 +11,7 @@ from pertinent.errors import InputError, require
 from pertinent.stats.intervals import Difference, Interval
 
 RESAMPLES = 100_000
-"""The number used by Hase et al. 2021."""
+"""Default number of resamples, as in Hase et al. 2021."""
 
 ROUNDING = 1e-9
 
@@ -26,27 +26,26 @@ def bootstrap(
     level: float = 0.95,
     seed: int = 0,
 ) -> Interval:
-    """The mean of `values` and its percentile interval, by resampling inputs and model seeds.
+    """Return the mean of `values` and its percentile interval, by resampling inputs and model seeds.
 
-    Hase et al. 2021, Sec. 5 (footnote 3) and Sec. 6.3; Efron & Tibshirani 1994. Each resample draws
-    whole inputs and, independently of them, whole seeds, both with replacement.
+    Hase et al. 2021, Sec. 5 (footnote 3) and Sec. 6.3; Efron & Tibshirani 1994. Each resample draws inputs
+    with replacement and, independently, seeds with replacement.
 
     Parameters
     ----------
     values
-        (inputs,), or (seeds, inputs) if several models were trained. NaN marks a missing value: it is
-        ignored in the mean and in resamples, and inputs and seeds without any value are left out.
+        (inputs,), or (seeds, inputs) for several trained models. NaN marks a missing value: it is ignored in
+        means and resamples. Inputs and seeds without any value are dropped.
     within
-        The smallest and the largest value there can be. If most values are the largest, or the smallest,
-        resamples show too little error, and none if all are. Then the other bound is at least as far away
-        as if all inputs agreed: that of Clopper & Pearson 1934 for the share of inputs that differ.
+        The smallest and the largest possible value. If most values are at one of these limits, resampling
+        underestimates the error. The interval is then widened to the Clopper–Pearson bound (1934) for the
+        case that all inputs agree.
 
     Notes
     -----
-    The order of inputs and of seeds does not matter. A dimension of size one is not resampled; if
-    both have size one, there are no bounds (NaN). With few seeds the intervals are too narrow, as in
-    any bootstrap of few items: with ten they cover the mean in about 90% of cases instead of 95%.
-    The same holds for few inputs.
+    The order of inputs and seeds does not matter. A dimension of size one is not resampled; if both have size
+    one, there are no bounds (NaN). With few seeds or inputs the intervals are too narrow, as in any bootstrap
+    of few items: with ten seeds they cover the mean in about 90% of cases instead of 95%.
 
     >>> bootstrap(np.ones(8))
     Interval(mean=1.0, low=1.0, high=1.0, n=8)
@@ -57,19 +56,19 @@ def bootstrap(
     """
     table = _table(values)
     means = _resampled(table, resamples, seed)
-    found = Interval(nan_mean(table), *_bounds(means, level), table.shape[1])
-    return found if within is None else _widened(found, table, within, level)
+    interval = Interval(nan_mean(table), *_bounds(means, level), table.shape[1])
+    return interval if within is None else _widened(interval, table, within, level)
 
 
 def paired_difference(
     a: Floats, b: Floats, *, resamples: int = RESAMPLES, level: float = 0.95, seed: int = 0
 ) -> Difference:
-    """The mean of a − b over the same inputs and seeds, resampled as in `bootstrap`.
+    """Return the mean of a − b over the same inputs and seeds, resampled as in `bootstrap`.
 
-    Pairs with a NaN are left out. With D* the mean difference of a resample, the two-sided p-value is
-    ``2 · (1 + min(#{D* ≤ 0}, #{D* ≥ 0})) / (1 + resamples)``, at most 1. It is never 0, and it is below
-    1 − `level` if the interval excludes 0 (up to the ones added). With fewer than 20 inputs it is too
-    small, with 10 by about half.
+    Pairs with a NaN are ignored. With D* the mean difference of a resample, the two-sided p-value is ``2 · (1
+    + min(#{D* ≤ 0}, #{D* ≥ 0})) / (1 + resamples)``, at most 1. It is never 0. It is below 1 − `level` if the
+    interval excludes 0 (up to the added ones). With fewer than 20 inputs it is too small, with 10 by about
+    half.
 
     >>> paired_difference(np.arange(30.0), np.arange(30.0)).p_value
     1.0
@@ -84,15 +83,15 @@ def paired_difference(
 
 
 def nan_mean(values: Floats) -> float:
-    """The mean of the values that are not NaN; NaN if there are none."""
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else np.nan
+    """Return the mean of the values that are not NaN; NaN if there are none."""
+    present = values[~np.isnan(values)]
+    return float(present.mean()) if len(present) else np.nan
 
 
 def resampled_means(values: Floats, seed_counts: Ints, input_counts: Ints) -> Floats:
-    """The mean for each resample, given how often each seed and each input was drawn.
+    """Return the mean of each resample, given how often each seed and each input was drawn.
 
-    ``Σ s_i n_j v_ij / Σ s_i n_j`` over the values that are not missing; NaN for a resample without any.
+    ``Σ s_i n_j v_ij / Σ s_i n_j`` over the values that are not missing; NaN for a resample without values.
     `values` are (seeds, inputs), the counts (resamples, seeds) and (resamples, inputs).
     """
     seeds, inputs = seed_counts.astype(np.float64), input_counts.astype(np.float64)
@@ -105,7 +104,7 @@ def resampled_means(values: Floats, seed_counts: Ints, input_counts: Ints) -> Fl
 
 
 def _resampled(table: Floats, resamples: int, seed: int) -> Floats:
-    """The means of all resamples that have a value; empty if there is nothing to resample."""
+    """Return the means of all resamples that have values; empty if there is nothing to resample."""
     require(resamples >= 1, "resamples", "at least 1", resamples)
     n_seeds, n_inputs = table.shape
     if table.size < 2:
@@ -121,7 +120,7 @@ def _resampled(table: Floats, resamples: int, seed: int) -> Floats:
 
 
 def _counts(rng: np.random.Generator, rows: int, n: int) -> Ints:
-    """How often each of n items is drawn in n draws with replacement (rows, n)."""
+    """Return how often each of n items is drawn in n draws with replacement (rows, n)."""
     drawn = rng.integers(n, size=(rows, n)) + n * np.arange(rows)[:, None]
     return np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n)
 
@@ -134,42 +133,42 @@ def _bounds(means: Floats, level: float) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _widened(found: Interval, table: Floats, within: tuple[float, float], level: float) -> Interval:
-    """The interval, no narrower than if all inputs agreed where most values are the largest or smallest."""
-    if found.n < 2:
-        return found
+def _widened(interval: Interval, table: Floats, within: tuple[float, float], level: float) -> Interval:
+    """Widen the interval to the Clopper–Pearson bound if most values are at a limit."""
+    if interval.n < 2:
+        return interval
     smallest, largest = within
-    unseen = (largest - smallest) * (1 - ((1 - level) / 2) ** (1 / found.n))
-    known = table[~np.isnan(table)]
-    low, high = found.low, found.high
-    if np.isclose(known, largest, rtol=0, atol=ROUNDING).mean() >= 0.5:
+    unseen = (largest - smallest) * (1 - ((1 - level) / 2) ** (1 / interval.n))
+    values = table[~np.isnan(table)]
+    low, high = interval.low, interval.high
+    if np.isclose(values, largest, rtol=0, atol=ROUNDING).mean() >= 0.5:
         low = min(low, largest - unseen)
-    if np.isclose(known, smallest, rtol=0, atol=ROUNDING).mean() >= 0.5:
+    if np.isclose(values, smallest, rtol=0, atol=ROUNDING).mean() >= 0.5:
         high = max(high, smallest + unseen)
-    return replace(found, low=low, high=high)
+    return replace(interval, low=low, high=high)
 
 
 def _table(values: Floats) -> Floats:
-    """(seeds, inputs) without empty rows and columns, sorted so that the order given does not matter."""
+    """Return a table (seeds, inputs) without empty rows and columns, in a canonical order."""
     table = np.asarray(values, dtype=np.float64)
     if table.ndim not in (1, 2):
-        raise InputError(f"Values must be (inputs,) or (seeds, inputs), but have shape {table.shape}.")
+        raise InputError(f"`values` must have the shape (inputs,) or (seeds, inputs), got {table.shape}.")
     table = np.atleast_2d(table)
     if np.isinf(table).any():
-        raise InputError("Values must be finite, or NaN where they are missing.")
-    known = ~np.isnan(table)
-    table = table[known.any(axis=1)][:, known.any(axis=0)]
+        raise InputError("`values` must be finite, or NaN where they are missing.")
+    present = ~np.isnan(table)
+    table = table[present.any(axis=1)][:, present.any(axis=0)]
     return table[_order(table)][:, _order(table.T)]
 
 
 def paired_table(a: Floats, b: Floats) -> Floats:
-    """The table of a − b."""
+    """Return the table of a − b."""
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if a.shape != b.shape:
-        raise InputError(f"Paired values must have the same shape, but have {a.shape} and {b.shape}.")
+        raise InputError(f"`a` and `b` must have the same shape, got {a.shape} and {b.shape}.")
     return _table(a - b)
 
 
 def _order(rows: Floats) -> Ints:
-    """The order of rows by their sorted values, which does not depend on the order of columns."""
+    """Return the order of rows by their sorted values, which does not depend on the order of columns."""
     return np.lexsort(np.sort(rows, axis=1).T[::-1]) if rows.size else np.arange(len(rows))

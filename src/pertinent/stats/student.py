@@ -1,4 +1,4 @@
-"""Student's paired t-test and t-distribution."""
+"""Student's t-distribution and paired t-test."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from pertinent.stats.resampling import nan_mean, paired_table
 
 
 def paired_t(a: Floats, b: Floats, *, level: float = 0.95) -> Difference:
-    """The mean of a − b over the same inputs, and Student's paired t-test that it is 0.
+    """Return the mean of a − b over the same inputs, and Student's paired t-test that it is 0.
 
-    `a` and `b` are (inputs,) or (seeds, inputs); the test is over inputs, on the means over seeds. Pairs
-    with a NaN are left out. Differences are taken to be about normal, or many.
+    `a` and `b` are (inputs,) or (seeds, inputs); the test is over inputs, on the means over seeds. Pairs with
+    a NaN are ignored. The test assumes that differences are approximately normal, or that there are many.
 
-    >>> found = paired_t(np.array([3.0, 4.0, 6.0, 8.0]), np.array([2.0, 2.0, 3.0, 3.0]))
-    >>> found.mean, round(found.p_value, 4)
+    >>> difference = paired_t(np.array([3.0, 4.0, 6.0, 8.0]), np.array([2.0, 2.0, 3.0, 3.0]))
+    >>> difference.mean, round(difference.p_value, 4)
     (2.75, 0.0486)
     """
     require(0 < level < 1, "level", "between 0 and 1", level)
-    apart = np.array([nan_mean(column) for column in paired_table(a, b).T])
-    n = len(apart)
-    mean = nan_mean(apart)
+    differences = np.array([nan_mean(column) for column in paired_table(a, b).T])
+    n = len(differences)
+    mean = nan_mean(differences)
     if n < 2:
         return Difference(mean, np.nan, np.nan, n, np.nan)
-    error = float(apart.std(ddof=1)) / sqrt(n)
+    error = float(differences.std(ddof=1)) / sqrt(n)
     p_value = (1.0 if mean == 0 else 0.0) if error == 0 else student_tails(mean / error, n - 1)
     reach = error * _student_quantile(1 - level, n - 1)
     return Difference(mean, mean - reach, mean + reach, n, p_value)
@@ -46,7 +46,7 @@ def student_factor(freedom: float) -> float:
 
 
 def student_tails(t: float, freedom: float) -> float:
-    """The probability that Student's t is further from 0 than `t`, on either side.
+    """Return the probability that |T| exceeds |t| for Student's T.
 
     >>> round(student_tails(2.228, 10), 4)
     0.05
@@ -58,7 +58,7 @@ def student_tails(t: float, freedom: float) -> float:
 
 
 def _student_quantile(tails: float, freedom: float) -> float:
-    """The t whose two tails together have the probability `tails`, by bisection."""
+    """Return the t whose two tails have the total probability `tails`, by bisection."""
     low, high = 0.0, 1.0
     while student_tails(high, freedom) > tails:
         low, high = high, 2 * high
@@ -69,7 +69,7 @@ def _student_quantile(tails: float, freedom: float) -> float:
 
 
 def _incomplete_beta(x: float, a: float, b: float) -> float:
-    """The regularised incomplete beta function, by its continued fraction (Numerical Recipes, Sec. 6.4)."""
+    """Return the regularised incomplete beta function by its continued fraction (Numerical Recipes, 6.4)."""
     if x <= 0 or x >= 1:
         return float(x >= 1)
     if x > (a + 1) / (a + b + 2):

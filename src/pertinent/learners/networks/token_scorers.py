@@ -15,7 +15,8 @@ from torch import nn
 
 from pertinent.errors import SettingError
 from pertinent.inputs.base import Input
-from pertinent.inputs.text import TextInput, Tokens
+from pertinent.inputs.text import TextInput
+from pertinent.inputs.tokens import Tokens
 from pertinent.learners.networks.scorer import Approximator, Scorer, ScorerBatch, small_scorer_for
 from pertinent.models.base import Model
 from pertinent.models.heads.text_classification import ClassificationHead

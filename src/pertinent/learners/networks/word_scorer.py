@@ -16,7 +16,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from pertinent.array_types import Ints
 from pertinent.config.fingerprints import digest
 from pertinent.inputs.base import Input
-from pertinent.inputs.text import TextInput, cut
+from pertinent.inputs.segmentation import cut
+from pertinent.inputs.text import TextInput
 from pertinent.learners.networks.scorer import ArrayApproximator, Scorer, ScorerBatch
 from pertinent.models.base import Model
 

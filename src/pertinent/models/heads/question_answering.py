@@ -14,7 +14,8 @@ from torch import Tensor
 from pertinent.array_types import Array, Ints
 from pertinent.config.settings import Count, checked
 from pertinent.errors import InputError, ModelError, require
-from pertinent.inputs.text import Text, TextInput, Tokens
+from pertinent.inputs.text import Text, TextInput
+from pertinent.inputs.tokens import Tokens
 from pertinent.models.heads.base import FollowedScores, Head, HeadBatch, heads
 from pertinent.models.tokens.batches import collate, whole_rows
 from pertinent.models.torch import devices

@@ -9,7 +9,7 @@ import numpy as np
 
 from pertinent.array_types import Array, Ints, Masks
 from pertinent.errors import InputError
-from pertinent.inputs.text import Tokens
+from pertinent.inputs.tokens import Tokens
 from pertinent.removals.base import TokenRows
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from pertinent.array_types import Ints, Masks
-from pertinent.inputs.text import Tokens
+from pertinent.inputs.tokens import Tokens
 from pertinent.models.tokens.batches import TokenBatch, collate
 from pertinent.models.torch.rounding import relative_difference
 from pertinent.removals.base import TokenRows

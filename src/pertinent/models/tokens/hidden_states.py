@@ -7,7 +7,7 @@ from threading import Lock
 
 import torch
 
-from pertinent.inputs.text import Tokens
+from pertinent.inputs.tokens import Tokens
 from pertinent.removals.base import TokenRows
 
 MOST = 2**28

@@ -14,7 +14,7 @@ from pertinent.array_types import Floats, Ints, Masks
 from pertinent.config.fingerprints import digest
 from pertinent.errors import FileError, ModelError, SettingError
 from pertinent.files import file_exists
-from pertinent.inputs.text import Tokens
+from pertinent.inputs.tokens import Tokens
 from pertinent.models.embedded.load import FROM_A_FOLDER, no_bar
 from pertinent.models.torch import devices
 from pertinent.models.torch.inference import evaluating

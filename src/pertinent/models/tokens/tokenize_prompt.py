@@ -13,7 +13,7 @@ from pertinent.array_types import Ints, Masks
 from pertinent.errors import InputError, safe_repr
 from pertinent.inputs.base import Features
 from pertinent.inputs.rendered_prompt import PromptInput, RenderedPrompt, cut_prompt, prompt_input
-from pertinent.inputs.text import Tokens
+from pertinent.inputs.tokens import Tokens
 
 
 @dataclass(frozen=True)

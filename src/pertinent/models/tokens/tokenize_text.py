@@ -10,7 +10,9 @@ import numpy as np
 from pertinent.array_types import Ints, Masks
 from pertinent.errors import InputError
 from pertinent.inputs.base import Features, Truncation
-from pertinent.inputs.text import Text, TextInput, Tokens, cut, own_spans, text_input
+from pertinent.inputs.segmentation import custom_spans, cut
+from pertinent.inputs.text import Text, TextInput, text_input
+from pertinent.inputs.tokens import Tokens
 from pertinent.models.tokens.windows import Windows, numbered
 
 
@@ -76,7 +78,7 @@ def _each_once(number: Ints, place: Ints, removable: Masks) -> tuple[Ints, Ints]
 def _cut(text: Text, features: Features) -> tuple[str, Ints]:
     """The granularity and the spans; for tokens no spans, which are known once the text is tokenised."""
     if not isinstance(features, str):
-        return "spans", own_spans(text, features)
+        return "spans", custom_spans(text, features)
     return features, np.empty((0, 3), dtype=np.int64) if features == "tokens" else cut(text, features)
 
 
