@@ -116,7 +116,7 @@ def web_pages(folder: Path, chromium: str) -> None:
         Thread(target=pertinent.serve, kwargs=settings, daemon=True).start()
         return addresses.get(timeout=60)
 
-    wines = import_module("pertinent.models.embedded.tables")._wines()  # noqa: SLF001
+    wines = import_module("pertinent.models.embedded.tables").wine_data()
     with tempfile.TemporaryDirectory() as scratch:
         saved = Path(scratch) / "reviews.parquet"
         pertinent.compare(pertinent.load("sentiment"), OPINIONS, ["shapley"], budget=200, out=saved)

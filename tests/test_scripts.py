@@ -32,7 +32,6 @@ from tests.miniature import (
     write_encoder,
     write_frame,
     write_images,
-    write_nltk,
     write_texts,
 )
 
@@ -278,70 +277,6 @@ def encoder(tmp_path_factory):
     return write_encoder(tmp_path_factory.mktemp("encoder"))
 
 
-def test_hase2021(encoder, tmp_path, monkeypatch):
-    """Models and removals by run.py, each command in this process; explanations, and the pages of all."""
-    write_texts(tmp_path / "data", "sst2", {"train_phrases_glue": 40, "dev": 4, "test": 4}, 6)
-    results = tmp_path / "results"
-    with scripts("experiments/hase2021") as load:
-
-        def started(command, **_):
-            call(load(command[1].removesuffix(".py")), *command[2:])
-            return SimpleNamespace(returncode=0)
-
-        methods = load("methods")
-        methods.BUDGET, methods.REDUCED, methods.GRID = 24, 8, (4, 8, 24)
-        methods.SEARCHES = {"parallel-local-search": {}, "thompson-search": {}, "anchors": {}}
-        run, explain = load("run"), load("explain")
-        run.REMOVALS = ("attention-mask",)
-        monkeypatch.setattr(run.subprocess, "run", started)
-        places = ("--data", tmp_path / "data", "--encoder", encoder, "--work", tmp_path / "work")
-        sets = ("--sets", "sst2", "--removal-sets", "sst2", "--second-sets", "sst2", "--seeds", 0)
-        call(run, "train", "removals", *places, "--results", results, *sets)
-        for objective in methods.OBJECTIVES:
-            for short in ("", "-short") if objective == "sufficiency" else ("",):
-                out = results / f"sst2-standard-0{short}-{objective}.json"
-                model = ("--model", tmp_path / "work" / "sst2-standard-0", "--set", "sst2", "--out", out)
-                few = ("--objective", objective, "--points", 1, *(["--shortest"] if short else []))
-                call(explain, "--data", tmp_path / "data", *model, *few)
-                shutil.copy(out, results / out.name.replace("standard", "attention-mask"))
-                shutil.copy(out, results / out.name.replace("standard", "3layers-attention-mask"))
-        resample_less(load("collect"))
-        call(load("pages"), "--results", results, "--out", tmp_path)
-    made = {path.stem for path in tmp_path.glob("*.md")}
-    tables = {f"table{number}" for number in (1, 3, 4, 5, 6, 7)}
-    assert made == tables | {"figure2", "figure2-masked", "figure3"}
-    assert "| exhaustive-search |" in (tmp_path / "table4.md").read_text()
-
-
-def test_hase2021_speed(tmp_path):
-    with scripts("experiments/hase2021") as load:
-        few = ("--texts", 1, "--points", 1, "--layers", 1, "--budget", 4)
-        own = load("speed")
-        own.QUERY, own.DOCUMENT = 5, 12
-        call(own, *few, "--methods", "gradient", "thompson-search", "--out", tmp_path / "speed.json")
-        resample_less(load("collect"))
-        call(
-            load("pages"),
-            "--results",
-            tmp_path / "none",
-            "--speed",
-            tmp_path / "speed.json",
-            "--out",
-            tmp_path,
-        )
-    assert "| thompson-search | 1 | – |" in (tmp_path / "speed.md").read_text()
-
-
-def test_hase2021_own_search(tmp_path):
-    write_texts(tmp_path, "sst2", {"test": 4}, 25)
-    with scripts("experiments/hase2021") as load:
-        methods = load("methods")
-        methods.BUDGET, methods.REDUCED = 40, 20
-        few = ("--points", 2, "--sets", "sst2", "--out", tmp_path / "page.md")
-        call(load("own_search"), "--data", tmp_path, *few)
-    assert "| comprehensiveness |" in (tmp_path / "page.md").read_text()
-
-
 @pytest.fixture(scope="module")
 def digits(tmp_path_factory):
     """Images like MNIST's, and the network of Hsieh et al. trained on them."""
@@ -520,92 +455,6 @@ def test_hsieh2021_scales(digits, tmp_path):
         weights = ("--weights", digits / "cnn.safetensors")
         call(own, "--data", tmp_path, *weights, "--results", tmp_path, "--inputs", 2, "--page", page)
     assert "| `gradient` | `logit` | +0.0 [+0.0, +0.0] |" in page.read_text()
-
-
-def test_yang2023(encoder, tmp_path):
-    """The stages of pairs, tables of their results, and figures."""
-    pairs = {}
-    for name, n in (("mnli/train", 30), ("mnli/dev_matched", 9), ("snli/train", 30), ("mrpc/test", 30)):
-        (first, labels), (second, _) = (sentences(n, 4, 2 if "mrpc" in name else 3, seed) for seed in (1, 2))
-        names = ("sentence1", "sentence2") if "mrpc" in name else ("premise", "hypothesis")
-        pairs[name] = dict(zip(names, (first, second), strict=True)) | {"label": labels}
-        write_frame(tmp_path / "raw" / f"{name}.parquet", **pairs[name])
-    nltk, results = write_nltk(tmp_path / "nltk"), tmp_path / "results"
-    results.mkdir()
-    page = Path(shutil.copy(ROOT / "experiments" / "yang2023" / "README.md", tmp_path))
-    with scripts("experiments/yang2023") as load:
-        sets = load("sets")
-        sets.PACKED = {name: sets.PACKED[name] for name in ("mnli", "mrpc")}
-        sets.SETS["mnli"] = replace(sets.SETS["mnli"], held_out=6, epochs=1)
-        call(sets, "--data", tmp_path / "raw", "--out", tmp_path / "data")
-        sizes = {"texts": 3, "fewer": 2, "fewest": 2, "adapted": 2, "timed": 1, "timed_on_cpu": 1}
-        sizes |= {
-            "pairs": 30,
-            "fit": 24,
-            "reference": 40,
-            "seeds": 2,
-            "few_seeds": 2,
-            "epochs": 1,
-        }
-        job = load("job").Job(
-            "mnli", tmp_path / "data", tmp_path / "work", encoder, "cpu", sets.Sizes(**sizes)
-        )
-        measure, stages = load("measure"), load("stages")
-        for name, (method, settings) in measure.METHODS.items():
-            measure.METHODS[name] = method, settings | {k: 16 for k in settings if k in ("samples", "budget")}
-        stages.ON_PAIRS = ("amortized", "KS-2000", "KS-2000, padded")
-        load("padding").PLAYERS = 24
-        names = "model learned amortized-0 amortized-1 reference method-amortized adapted-5 curve-70"
-        names += " seconds-alone FastSHAP-surrogate-0 method-FastSHAP-surrogate"
-        names += " seconds-cpu FastSHAP-0 FastSHAP-fresh-0 method-FastSHAP method-FastSHAP-fresh"
-        names += " method-KS-200 method-KS-2000 padded-KS-200 pairs-amortized"
-        names = [*names.split(), "pairs-KS-2000", "pairs-KS-2000, padded"]
-        known = {name: stage for phase in stages.stages_of("mnli") for name, stage in phase.items()}
-        for name in names:
-            (results / f"mnli.{name}.json").write_text(json.dumps(known[name](job)))
-        moved = stages.transferred("mnli", job)
-        assert len(moved["right"]) == 9 and set(moved["columns"]) == set(stages.TRANSFERRED)
-        assert len(moved["runs"]["amortized"]["svs spearman"]) == 2  # one for each training
-        load("collect").RESAMPLES = 50
-        load("calibrate").TREES = 5
-        call(load("calibrate"), "--results", results, "--nltk", nltk, "--splits", 2, "--train", 15)
-        call(load("tables"), "--results", results, "--page", page)
-        call(load("figures"), "--results", results, "--out", tmp_path)
-    assert "ShapCal (amortized)" in page.read_text()
-    assert {f"figure{i}.png" for i in (3, 4, 5)} <= {path.name for path in tmp_path.iterdir()}
-
-
-def test_yang2023_paper_game(encoder, tmp_path):
-    """A record of pairs and of times, resumed once, and its page."""
-    for name, n in (("mnli/train_with_snli", 60), ("mnli/dev_matched", 9), ("mrpc/test", 30)):
-        (first, labels), (second, _) = (sentences(n, 4, 2 if "mrpc" in name else 3, seed) for seed in (1, 2))
-        names = ("sentence1", "sentence2") if "mrpc" in name else ("premise", "hypothesis")
-        columns = dict(zip(names, (first, second), strict=True)) | {"label": labels}
-        write_frame(tmp_path / "data" / f"{name}.parquet", **columns)
-    nltk, records = write_nltk(tmp_path / "nltk"), tmp_path / "records"
-    page = Path(shutil.copy(ROOT / "experiments" / "yang2023" / "paper_game.md", tmp_path))
-    options = ["--set", "mnli", "--device", "cpu", "--data", tmp_path / "data", "--encoder", encoder]
-    options += ["--work", tmp_path / "work", "--out", records, "--texts", 3, "--fewer", 2, "--fit", 24]
-    options += ["--seeds", 2, "--few-seeds", 1, "--reference", 40, "--pairs", 30, "--timed", 1, "--epochs", 1]
-    with scripts("experiments/yang2023") as load:
-        load("sets").SETS["mnli"] = replace(load("sets").SETS["mnli"], held_out=6, epochs=1)
-        own = load("paper_game")
-        own.TRAININGS = 1
-        call(own, *options)
-        kept = (records / "mnli.npz").read_bytes()
-        call(own, *options)
-        assert (records / "mnli.npz").read_bytes() == kept  # everything was there
-        call(own, *options, "--stages", "seconds")
-        load("collect").RESAMPLES = 50
-        load("calibrate").TREES = 5
-        record = ("--results", records, "--record", records / "mnli.npz", "--data", tmp_path / "data")
-        call(load("calibrate"), *record, "--nltk", nltk, "--splits", 2, "--train", 15)
-        call(load("game_tables"), "--records", records, "--page", page)
-        stored = load("game_records").Record(records / "mnli.npz")
-        assert not [value for value in stored.meta.values() if "error" in value]
-    text = page.read_text()
-    assert "Not measured" not in text.partition("## Another domain")[0]
-    assert "| MNLI, KS-200, captum | 3 | 2 | 0.24 |" in text and "ShapCal (KS-2000, captum)" in text
 
 
 def test_magnex(encoder, digits, tmp_path):

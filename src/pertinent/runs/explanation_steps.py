@@ -132,7 +132,7 @@ def explanation_steps(
         metered = meter.watch(asked)
         if session.has_listener:
             metered = relay(metered, partial(_publish, explain), into_branches=True)
-        finding = task.counted((yield from metered))
+        finding = task.combine_draws((yield from metered))
         removed = any(issubclass(kind, Values | TreeValues) for kind in meter.kinds)
         unchosen = removed and request.removal is None and removal.constant is not None
         doubt = modality_named(input.kind).removal_doubt(model.background) if unchosen else ""

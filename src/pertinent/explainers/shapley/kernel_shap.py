@@ -85,7 +85,7 @@ class KernelShap(Explainer):
     def explain(self, task: Task) -> Steps:
         """Ask for the coalitions and solve the regression."""
         d = task.n_features
-        ends = yield from task.ask_ends()
+        ends = yield from task.ask_empty_and_full()
         gain = ends[1] - ends[0]
         if d == 1:
             return Finding(gain[:, None], np.zeros_like(gain)[:, None], base_values=ends[0])

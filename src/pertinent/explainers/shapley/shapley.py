@@ -63,7 +63,7 @@ class Shapley(Explainer):
                 details["no trees"] = walked.reason
             else:
                 found = Finding(walked.scores, base_values=walked.base_values, details={"estimator": "trees"})
-                return task.stopped(found, "stable" if task.settled(found, looks=1) else "all masks")
+                return task.record_stop(found, "stable" if task.is_settled(found, looks=1) else "all masks")
         name = self.estimator if self.estimator != "auto" else choose(task.n_features, task.budget)
         if task.stops_early and name == "regression":
             if self.estimator == "regression":
@@ -94,13 +94,13 @@ def _process(task: Task) -> Steps:
     d, most = task.n_features, (task.budget - 2) // 2
     if task.stops_early:
         most = min(most, 2 ** (d - 1) - 1, MOST_PAIRS)
-    ends = yield from task.ask_ends()
+    ends = yield from task.ask_empty_and_full()
     rounds = task.rounds(FIRST * d, most)
     answers = PairedAnswers(task, ends, most)
     for size in rounds:
         if task.stops_early and size == 2 ** (d - 1) - 1:
             found = replace((yield from KernelShap().explain(task)), details={"estimator": "regression"})
-            return task.stopped(found, "stable" if task.settled(found, len(rounds)) else "all masks")
+            return task.record_stop(found, "stable" if task.is_settled(found, len(rounds)) else "all masks")
         yield from answers.extend(size)
         own = slice(len(task.prediction))
         fit = partial(estimate, answers.masks, answers.odd, answers.even, own)
@@ -108,8 +108,8 @@ def _process(task: Task) -> Steps:
         found = Finding(posterior.values.T, posterior.standard_errors.T, base_values=ends[0])
         by_chance = may_fit_by_chance(answers.all, len(answers.masks) - d)
         found = limit_errors(task, found, answers.all, by_chance)
-        if task.settled(found, len(rounds)):
-            return task.stopped(found, "stable")
+        if task.is_settled(found, len(rounds)):
+            return task.record_stop(found, "stable")
         if size < rounds[-1]:
             yield from task.publish(found)
-    return task.stopped(found, "budget")
+    return task.record_stop(found, "budget")

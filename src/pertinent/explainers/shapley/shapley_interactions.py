@@ -116,12 +116,12 @@ class ShapleyInteractions(Explainer):
         """Ask for all masks."""
         values = yield Values(all_coalitions(task.n_features))
         found = self._found(task, (yield Compute(partial(self._exact_values, task, values))), values[0])
-        return task.stopped(found, "all masks")
+        return task.record_stop(found, "all masks")
 
     def _process(self, task: Task) -> Steps:
         """Fit a process to the answers; with early stopping, pairs of masks are drawn round by round."""
         d = task.n_features
-        ends = yield from task.ask_ends()
+        ends = yield from task.ask_empty_and_full()
         most = min((task.budget - 2) // 2, MOST_PAIRS, 2 ** (d - 1) - 1)
         rounds = task.rounds(FIRST * d, most)
         answers = PairedAnswers(task, ends, most)
@@ -133,11 +133,11 @@ class ShapleyInteractions(Explainer):
             fitted = yield Compute(fit)
             found = self._found(task, self._limited(task, fitted, answers.all), ends[0])
             found = with_reason(task, found, answers.all)
-            if task.settled(found, len(rounds)):
-                return task.stopped(found, "stable")
+            if task.is_settled(found, len(rounds)):
+                return task.record_stop(found, "stable")
             if size < rounds[-1]:
                 yield from task.publish(found)
-        return task.stopped(found, "budget")
+        return task.record_stop(found, "budget")
 
     def _exact_values(self, task: Task, values: Floats) -> InteractionPosterior:
         """Return the values from the answers to all masks; their errors are zero."""

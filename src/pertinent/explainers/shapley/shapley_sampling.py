@@ -61,10 +61,10 @@ class ShapleySampling(Explainer):
     def explain(self, task: Task) -> Steps:
         """Walk along each order from the empty to the full mask."""
         d = task.n_features
-        ends = yield from task.ask_ends()
+        ends = yield from task.ask_empty_and_full()
         if d == 1:
             found = Finding((ends[1] - ends[0])[:, None], np.zeros((ends.shape[1], 1)), base_values=ends[0])
-            return task.stopped(found, "stable")
+            return task.record_stop(found, "stable")
         rounds = task.rounds(FIRST, self._samples(task), step=2)
         gains, answers = np.empty((0, d, ends.shape[1])), ends
         for samples in rounds:
@@ -74,11 +74,11 @@ class ShapleySampling(Explainer):
             answers = np.concatenate([answers, values])
             is_rough = len(gains) < LEAST_ORDERS and count_distinct(answers) <= np.sqrt(len(answers))
             found = limit_errors(task, self._found(gains, ends), answers, is_rough)
-            if task.settled(found, len(rounds)):
-                return task.stopped(found, "stable")
+            if task.is_settled(found, len(rounds)):
+                return task.record_stop(found, "stable")
             if samples < rounds[-1]:
                 yield from task.publish(found)
-        return task.stopped(found, "budget")
+        return task.record_stop(found, "budget")
 
     def _samples(self, task: Task) -> int:
         """Number of orders; even if the budget decides, as an order without its reverse varies far more."""
