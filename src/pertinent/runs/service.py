@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class _Order:
-    """A submitted job: how its result is made, and the callbacks for its partial explanations and progress."""
+    """A submitted job: how its result is made, and the callbacks for partial explanations and progress."""
 
     result: Callable[[JobResult], Any]
     on_partial: Callable[[Explanation], None] | None = None
