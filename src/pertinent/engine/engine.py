@@ -23,7 +23,7 @@ from pertinent.engine.job import Chunk, Job, JobResult, JobRun, OpenQuestion, Pu
 from pertinent.engine.processes import n_cores, shared
 from pertinent.engine.progress import Callback, Progress
 from pertinent.engine.scheduler import FULL, GOOD, BatchSize, Scheduler
-from pertinent.errors import BudgetError, FileError, ModelError, PertinentError
+from pertinent.errors import BudgetError, ModelError, PertinentError
 from pertinent.models.base import Answer, Model
 
 logger = logging.getLogger(__name__)
@@ -37,7 +37,10 @@ UNANSWERED = 16
 without this limit far too many jobs would be started before the backlog grows."""
 
 PATIENCE = 0.25
-"""Seconds between two batches that may be spent on waiting for further jobs of a stream."""
+"""Seconds between two batches, at most, that may be spent on waiting for further jobs of a stream."""
+
+NEGLIGIBLE = 0.001
+"""Seconds for which a stream may always be waited for."""
 
 COMPUTING = 2
 """Number of algorithms, for each core, that may be at their arithmetic before no further job is started."""
@@ -98,13 +101,12 @@ class Engine:
     def _reset(self) -> None:
         """End everything that is under way."""
         self._source: Iterator[Job | JobResult] | None = None
-        self._broken_off: Exception | None = None
         self._is_stream = False
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
         self._threads = None
         self._computing: dict[Future[Any], JobRun] = {}
-        self._last_pull = self._pulling = 0.0
+        self._last_pull = self._pulling = self._last_batch = 0.0
         self.cache = Cache()
         self._scheduler = Scheduler(
             lambda kind: self.batch_sizes[kind].cost,
@@ -184,8 +186,7 @@ class Engine:
         """Run the jobs, taken one by one as there is room; yield each as it ends.
 
         A job that could not even be prepared is given as `JobResult`, and passed on. Without a `total` the
-        jobs are a stream: no more than `PATIENCE` seconds are spent on waiting for the next one while others
-        can go on. If the source of jobs raises an error, those that were taken before are finished first.
+        jobs are a stream: while others can go on, the next one is waited for no longer than a batch takes.
         """
         self._source, self._is_stream = iter(jobs), total is None
         done = failed = 0
@@ -196,8 +197,6 @@ class Engine:
                     failed += ended.error is not None
                     yield ended
                 self.progress(Progress(done, failed, total, self.rows))
-            if self._broken_off is not None:
-                raise self._broken_off
         finally:
             self._reset()
 
@@ -243,18 +242,17 @@ class Engine:
 
     @property
     def _is_slow(self) -> bool:
-        """Whether the next job of a stream would exceed `PATIENCE`, if it takes as long as the last."""
-        return self._is_stream and self._pulling + self._last_pull > PATIENCE
+        """Return whether waiting for the next job of a stream would take longer than a batch.
+
+        It is assumed to take as long as the last job.
+        """
+        longest = min(PATIENCE, self._last_batch)
+        return self._is_stream and self._last_pull > NEGLIGIBLE and self._pulling + self._last_pull > longest
 
     def _pull(self, source: Iterator[Job | JobResult]) -> None:
-        """Begin the next job, if there is one left."""
+        """Start the next job, if there is one left."""
         begin = time.perf_counter()
-        try:
-            job = next(source, None)
-        except FileError:  # the results would go into a file of something else
-            raise
-        except Exception as error:  # noqa: BLE001  raised when what was taken before is finished
-            job, self._broken_off = None, error
+        job = next(source, None)
         self._last_pull = time.perf_counter() - begin
         self._pulling += self._last_pull
         if job is None:
@@ -426,7 +424,7 @@ class Engine:
     def _hand_out(self, flight: _Flight) -> None:
         kind = type(flight.parts[0].question)
         answers = kind.read(self.model, flight.answer.outputs(), flight.parts)
-        seconds = flight.answer.seconds()
+        seconds = self._last_batch = flight.answer.seconds()
         costs = [sum(chunk.total for chunk in own) for own in flight.chunks.values()]
         self.batch_sizes[kind].observe(sum(costs), seconds)
         for (question, chunks), cost, found in zip(flight.chunks.items(), costs, answers, strict=True):

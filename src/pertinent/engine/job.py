@@ -10,6 +10,7 @@ from typing import Any
 
 from pertinent.array_types import Ints
 from pertinent.asks import Algorithm, BatchPart, Question
+from pertinent.errors import sendable
 from pertinent.inputs.base import Input
 from pertinent.removals.base import Removal
 
@@ -42,6 +43,10 @@ class JobResult:
     result: Any
     error: Exception | None
     seconds: float = 0.0
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state that is sent to another process, with an error that can be sent."""
+        return {**vars(self), "error": sendable(self.error)}
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import textwrap
 
 import pytest
 
-from pertinent.engine.journal import Journal, differences
 from pertinent.errors import FileError
+from pertinent.results.journal import Journal, differences
 
 
 def keys(journal):
@@ -99,7 +99,7 @@ def test_a_kill_between_two_records_loses_neither(tmp_path):
     code = f"""
         import os, signal
         from pathlib import Path
-        from pertinent.engine.journal import Journal
+        from pertinent.results.journal import Journal
         journal = Journal(Path({str(tmp_path / "j")!r}), {{}})
         for i in range(50):
             journal.add((i,), None, {{}})

@@ -7,13 +7,13 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 from zlib import crc32
 
 from pertinent.errors import FileError
-from pertinent.files import atomic_write, check_writable, sync
+from pertinent.files import atomic_write, check_writable, file_exists, sync
 from pertinent.printable import shorten
 
 if TYPE_CHECKING:
@@ -24,28 +24,31 @@ try:
 except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
-_DIGESTS = ("model", "inputs", "ids")
-"""Fields of a header that are digests, whose values mean nothing to a reader."""
+Key: TypeAlias = tuple[int, ...]
+"""The key of a record: the positions of a block of inputs and of a request."""
+
+_DIGESTS = ("model",)
+"""Fields of a header whose values are digests, which errors do not show."""
 
 _LONGEST = 60
 """Number of characters of a value that an error shows."""
 
 SYNC_SECONDS = 1.0
-"""Seconds between two writes to the disk: the most work that a power failure may cost."""
+"""Seconds between two syncs to the disk: a power failure costs at most the work in between."""
 
 
 class Journal:
-    """A file of lines: a header that describes the run, then a record for everything finished.
+    """A file of lines: a header that describes a run, then a record for each finished part.
 
-    A line is a checksum and a JSON object, in one `write`, so a killed process leaves whole lines and at
-    most one torn one, which is cut off when the journal is opened again. `finished` maps the key of each
+    A line is a checksum and a JSON object, written by one `write`. A killed process leaves complete lines and
+    at most one torn line, which is removed when the journal is opened again. `finished` maps the key of each
     record to its byte offset in the file and its name.
     """
 
     def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
         check_writable(path)
         self.path = path
-        self.finished: dict[tuple[int, ...], tuple[int, str | None]] = {}
+        self.finished: dict[Key, tuple[int, str | None]] = {}
         try:
             flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
             self._file = os.open(path, flags, 0o666)
@@ -62,31 +65,23 @@ class Journal:
             os.close(self._file)
             raise
 
-    def add(self, key: tuple[int, ...], name: str | None, content: Mapping[str, Any]) -> None:
-        """Append a record under a key; `name` identifies the input that it belongs to."""
-        place = self._end
+    def add(self, key: Key, name: str | None, content: Mapping[str, Any]) -> None:
+        """Append a record under a key; `name` identifies the inputs that it belongs to."""
+        offset = self._end
         self._append({"key": list(key), "name": name, **content})
-        self.finished[key] = place, name
+        self.finished[key] = offset, name
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """All records, in the order of their keys."""
+        """Yield all records in the order of their keys."""
         with self.path.open("rb") as lines:
-            for key in sorted(self.finished):
-                yield self._record(lines, key)
-
-    def record(self, key: tuple[int, ...]) -> dict[str, Any]:
-        """The record of one key."""
-        with self.path.open("rb") as lines:
-            return self._record(lines, key)
-
-    def _record(self, lines: BinaryIO, key: tuple[int, ...]) -> dict[str, Any]:
-        lines.seek(self.finished[key][0])
-        record = _next_record(lines, self.path)
-        assert record is not None
-        return record
+            for _, (offset, _) in sorted(self.finished.items()):
+                lines.seek(offset)
+                record = _next_record(lines, self.path)
+                assert record is not None
+                yield record
 
     def close(self) -> None:
-        """Write everything to the disk, and close the file."""
+        """Sync the file to the disk and close it."""
         os.fsync(self._file)
         os.close(self._file)
 
@@ -105,7 +100,7 @@ class Journal:
             raise FileError(f"Another process is writing {str(self.path)!r}: wait until it ends.") from error
 
     def _read(self, header: Mapping[str, Any]) -> bool:
-        """Read the records of an earlier run, and return whether the file has a header."""
+        """Read the records of an earlier run; return whether the file has a header."""
         with self.path.open("rb") as lines:
             before = _next(lines, self.path)
             if before is None:
@@ -143,20 +138,26 @@ class Journal:
 
 
 def journal_line(content: Mapping[str, Any]) -> bytes:
-    """A line of a journal: a checksum and a JSON object."""
+    """Return a line of a journal: a checksum and a JSON object."""
     text = json.dumps(content, separators=(",", ":")).encode()
     return b"%08x %s\n" % (crc32(text), text)
 
 
 def write_journal(path: Path, header: Mapping[str, Any], records: Iterable[Mapping[str, Any]]) -> None:
-    """Write a whole journal at once."""
+    """Write a journal atomically."""
     with atomic_write(path) as unfinished, unfinished.open("wb") as lines:
         for content in chain([header], records):
             lines.write(journal_line(content))
 
 
+def replace_header(path: Path, header: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    """Replace the header of a journal, and keep its records."""
+    with Journal(path, header):  # locked, so that no other process writes it
+        write_journal(path, new, islice(read_journal(path), 1, None))
+
+
 def read_journal(path: Path) -> Iterator[dict[str, Any]]:
-    """The header of a journal, then its records, as they were written."""
+    """Yield the header of a journal, then its records in the order in which they were written."""
     with path.open("rb") as lines:
         header = _next(lines, path)
         if header is None:
@@ -166,8 +167,13 @@ def read_journal(path: Path) -> Iterator[dict[str, Any]]:
             yield record
 
 
+def journal_header(path: Path) -> dict[str, Any] | None:
+    """Return the header of a journal; None if the file does not exist or is empty."""
+    return next(read_journal(path), None) if file_exists(path) else None
+
+
 def differences(before: Any, now: Any, where: str = "") -> list[str]:
-    """The differences between two descriptions, each as ``budget (100, now 200)``.
+    """Return the differences between two descriptions, each as ``budget (100, now 200)``.
 
     >>> differences({"seed": 0, "of": {"budget": 100}}, {"seed": 0, "of": {"budget": 200}})
     ['of.budget (100, now 200)']
@@ -185,36 +191,36 @@ def differences(before: Any, now: Any, where: str = "") -> list[str]:
 
 
 def _next(lines: BinaryIO, path: Path) -> dict[str, Any] | None:
-    """The object in the next line; ``None`` at the end of the file, where the last line may be torn."""
-    place = lines.tell()
+    """Return the object in the next line; None at the end of the file, where the last line may be torn."""
+    offset = lines.tell()
     line = lines.readline()
-    if not line.endswith(b"\n") and (place or re.match(rb"[0-9a-f]{0,8}( |$)", line)):
+    if not line.endswith(b"\n") and (offset or re.match(rb"[0-9a-f]{0,8}( |$)", line)):
         return None
     checksum, _, text = line.rstrip(b"\n").partition(b" ")
     try:
-        found = json.loads(text) if checksum == b"%08x" % crc32(text) else None
+        content = json.loads(text) if checksum == b"%08x" % crc32(text) else None
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise FileError(f"{str(path)!r} is damaged or not a journal: at byte {place} there is no record.")
-    return found
+        content = None
+    if not isinstance(content, dict):
+        raise FileError(f"{str(path)!r} is damaged or not a journal: at byte {offset} there is no record.")
+    return content
 
 
 def _next_record(lines: BinaryIO, path: Path) -> dict[str, Any] | None:
-    """The next record, with its key and name."""
-    place = lines.tell()
+    """Return the next record, which has a key and a name; None at the end of the file."""
+    offset = lines.tell()
     record = _next(lines, path)
     if record is None:
         return None
     key, name = record.get("key"), record.get("name")
     is_key = isinstance(key, list) and key and all(type(part) is int and part >= 0 for part in key)
     if not is_key or not isinstance(name, str | None):
-        raise FileError(f"{str(path)!r} is damaged: the record at byte {place} has no key.")
+        raise FileError(f"{str(path)!r} is damaged: the record at byte {offset} has no key.")
     return record
 
 
 def _pair(before: Any, now: Any) -> str:
-    """Two values, of which long ones are shown from where they differ."""
+    """Return two values as text; long ones are shown from the first difference on."""
     texts = [json.dumps(value, ensure_ascii=False) for value in (before, now)]
     if max(map(len, texts)) > _LONGEST:
         differs = (i for i, (a, b) in enumerate(zip(*texts, strict=False)) if a != b)
