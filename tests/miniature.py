@@ -25,24 +25,31 @@ ROOT = Path(__file__).parents[1]
 @contextmanager
 def scripts(*folders):
     """Yield a function that imports scripts of folders; their modules and settings are removed afterwards."""
-    before = set(sys.modules), list(sys.path), list(sys.argv), dict(os.environ)
+    modules, before = take_modules(), (list(sys.path), list(sys.argv), dict(os.environ))
     threads, precision = torch.get_num_threads(), torch.get_float32_matmul_precision()
     level, disabled = logging.getLogger("pertinent").level, logging.root.manager.disable
     sys.path[:0] = [str(ROOT / folder) for folder in folders]
     try:
         yield importlib.import_module
     finally:
-        for name in set(sys.modules) - before[0]:
-            file = getattr(sys.modules[name], "__file__", None) or ""
-            if file.startswith((str(ROOT / "experiments"), str(ROOT / "benchmarks"))):
-                del sys.modules[name]
-        sys.path[:], sys.argv[:] = before[1:3]
+        take_modules()
+        sys.modules.update(modules)
+        sys.path[:], sys.argv[:] = before[:2]
         os.environ.clear()
-        os.environ.update(before[3])
+        os.environ.update(before[2])
         torch.set_num_threads(threads)
         torch.set_float32_matmul_precision(precision)
         logging.getLogger("pertinent").setLevel(level)
         logging.disable(disabled)
+
+
+def take_modules():
+    """Remove and return the imported modules of experiments and benchmarks."""
+    folders = (str(ROOT / "experiments"), str(ROOT / "benchmarks"))
+    names = [
+        name for name, own in sys.modules.items() if (getattr(own, "__file__", "") or "").startswith(folders)
+    ]
+    return {name: sys.modules.pop(name) for name in names}
 
 
 @contextmanager
