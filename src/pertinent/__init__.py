@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from pertinent.results.explanation_folder import ExplanationFolder
     from pertinent.results.failures import Failure
     from pertinent.results.importance import Importance
+    from pertinent.runs.merge import merge
     from pertinent.runs.request import Request
-    from pertinent.runs.run_files import merge
     from pertinent.runs.service import Service
     from pertinent.study.create import create_study
     from pertinent.study.report import StudyReport, report_study
@@ -55,7 +55,7 @@ _NAMES = {
     "api.explain": "explain explain_iter",
     "runs.request": "Request",
     "runs.service": "Service",
-    "runs.run_files": "merge",
+    "runs.merge": "merge",
     "app.serve": "serve",
     "app.serve_study": "serve_study",
     "api.benchmark": "Benchmark benchmark",

@@ -27,7 +27,7 @@ def run(monkeypatch, tmp_path, capsys, module):
     model = pertinent.wrap(
         module, kind="table", output="logit", columns=["a", "b", "c"], classes=["yes", "no"]
     )
-    monkeypatch.setattr("pertinent.cli.loading.load_model", lambda *_: model)
+    monkeypatch.setattr("pertinent.runs.model_names.load_model", lambda *_: model)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "140")
 

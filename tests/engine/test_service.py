@@ -301,7 +301,8 @@ def test_a_stream_that_becomes_slow_delays_results_once():
     model = pertinent.wrap(Counting(), kind="table")
     for explanation in pertinent.explain_iter(model, source(), "leave-one-out"):
         ahead[explanation.index] = len(asked) - 1
-    assert [ahead[i] for i in range(8)] == [4, 4, 4, 4, 4, 5, 6, 7]
+    assert max(ahead[i] for i in range(4)) <= 4
+    assert [ahead[i] for i in range(4, 8)] == [4, 5, 6, 7]
 
 
 def test_a_fast_stream_fills_batches():

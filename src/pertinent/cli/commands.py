@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pertinent.api.evaluate import DEFAULT_METRICS
+
 POSITIONAL = {
     "inputs": ("[TEXT …]", ""),
     "explanations": ("FILE", "a file written by `pertinent explain --out`"),
@@ -81,7 +83,7 @@ _ANSWERS = ("answer", "rather_than", "source")
 """Flags for language models, which cannot be attacked or fitted to."""
 
 COMMANDS = {
-    "explain": Command("explain", "verbs:explain", _REPORT),
+    "explain": Command("explain", "verbs:explain", _REPORT, defaults={"metrics": DEFAULT_METRICS}),
     "compare": Command("compare", "verbs:compare", _REPORT, ("what to explain", "how to compare")),
     "evaluate": Command("evaluate", "verbs:evaluate", _TABLE, ("", "how to measure")),
     "merge": Command("merge", "verbs:merge", ("quiet",), ("", "what to write"), required=("out",)),

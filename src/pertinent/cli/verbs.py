@@ -10,27 +10,26 @@ from pkgutil import resolve_name
 from typing import Annotated, Any
 
 import pertinent
+from pertinent.api.evaluate import evaluation_of
 from pertinent.cli.cluster_flags import ClusterFlags
 from pertinent.cli.command_output import CommandOutput, Failed, NothingDone, conclude
 from pertinent.cli.commands import COMMANDS
 from pertinent.cli.folder_runs import explain_to_folder
 from pertinent.cli.input_files import InputRecord
 from pertinent.cli.input_flags import InputFlags, as_inputs, ids_of
-from pertinent.cli.loading import DEFAULTS, ModelFlags, load_methods, model_named
+from pertinent.cli.loading import DEFAULTS, ModelFlags, kind_before_loading, load_methods, model_named
 from pertinent.cli.signatures import call_with, texts
 from pertinent.config.settings import Count
 from pertinent.diagnostics.base import Diagnostic
 from pertinent.errors import InputError, PertinentError, SettingError
 from pertinent.explainers.base import Explainer
 from pertinent.inputs.modality import modality_named
-from pertinent.models.base import Model
 from pertinent.rendering.by_input import named
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.failures import Failure
-from pertinent.runs.explain_folder import is_folder
-from pertinent.runs.model_names import is_own
-from pertinent.runs.request import DEFAULT_METHOD
+from pertinent.runs.folder_store import is_folder
+from pertinent.runs.request import DEFAULT_METHOD, make_metrics
 
 
 def arguments_of(args: Namespace) -> dict[str, Any]:
@@ -44,26 +43,24 @@ def arguments_of(args: Namespace) -> dict[str, Any]:
 
 @dataclass
 class Call:
-    """A call of a public function: what the flags say, the inputs that were read, and the loaded model."""
+    """A call of a public function: the arguments from the flags, the inputs that were read, and the model."""
 
     arguments: dict[str, Any]
     records: list[InputRecord]
-    model: Model
+    model: Any
 
     @classmethod
     def from_flags(cls, args: Namespace, output: CommandOutput) -> Call:
         """Read what the command line names; wrong arguments are found before the model is loaded."""
         inputs = call_with(args, InputFlags)
-        model = call_with(args, ModelFlags, model=model_named(args, inputs))
-        # A model of the user's own knows what it reads, and its module may register methods; what other
-        # models read is known before they are loaded.
-        loaded = model.load() if is_own(model.model) else None
+        model = call_with(args, ModelFlags, model=model_named(args, inputs)).named()
+        kind = kind_before_loading(model)
         arguments = arguments_of(args)
         if "method" in arguments and args.command != "fit":
             (arguments["method"],) = load_methods([args.method], args.set)
         if "methods" in arguments:
             arguments["methods"] = load_methods(args.methods, args.set)
-        records = inputs.read(model.kind if loaded is None else loaded.kind, model.model)
+        records = inputs.read(kind, model.name)
         if all(each.error is not None for each in records):
             raise NothingDone([(each.where, str(each.error)) for each in records])
         arguments["progress"] = output.progress
@@ -72,11 +69,8 @@ class Call:
         if inputs.label_column is not None:
             arguments["labels"] = [each.label for each in records]
         if "ray" in args:
-            arguments["cluster"] = cluster = call_with(args, ClusterFlags).made()
-            # Others need the model in this process, too.
-            if cluster is not None and args.command in ("explain", "compare") and args.out is None:
-                loaded = model.on_workers()
-        return cls(arguments, records, loaded or model.load())
+            arguments["cluster"] = call_with(args, ClusterFlags).made()
+        return cls(arguments, records, model)
 
     def to(self, function: Callable[..., Any], **changes: Any) -> Any:
         """Make the call; if every input failed, and not all for one reason, every reason is reported."""
@@ -93,39 +87,34 @@ class Call:
         return [(self.records[failure.index].where, str(failure)) for failure in failures]
 
 
-def explain(args: Namespace, *, no_measure: bool = False, by_class: bool = False) -> int:
+def explain(args: Namespace, *, by_class: bool = False) -> int:
     """Explain inputs by one method, and measure the explanations in the same run.
 
     Parameters
     ----------
-    no_measure
-        Leave out sufficiency and comprehensiveness.
     by_class
         Show the five most likely classes (labels, values) side by side, too, where the method scores all of
         them.
     """
     if args.out is not None and is_folder(args.out):
-        return explain_to_folder(args, arguments_of(args), measure=not no_measure)
+        return explain_to_folder(args, arguments_of(args))
     output = _output(args, by_class=by_class)
     call = Call.from_flags(args, output)
-    check = call.arguments.pop("check")
+    check, metrics = call.arguments.pop("check"), make_metrics(call.arguments["metrics"])
     evaluation, error = None, None
     try:
-        if no_measure:
-            found = call.to(pertinent.explain)
-        else:
-            evaluation = call.to(pertinent.compare, methods=[call.arguments.pop("method")])
-            found = _explanations(evaluation)
+        explanations = call.to(pertinent.explain)
+        evaluation = evaluation_of(explanations, metrics, explanations.failures) if metrics else None
     except (KeyboardInterrupt, PertinentError) as raised:
         if not len(getattr(raised, "finished", ())):
             raise
-        found, error = raised.finished, raised  # type: ignore[union-attr]
-    found = found if check is None else check.attach(found)
-    unshown = output.show_all(found)
-    if evaluation is not None and len(found) > 1:
+        explanations, error = raised.finished, raised  # type: ignore[union-attr]
+    explanations = explanations if check is None else check.attach(explanations)
+    unshown = output.show_all(explanations)
+    if evaluation is not None and len(explanations) > 1:
         output.show(evaluation)
-    unwritten = output.write(found, evaluation, f"Explained by {args.method}")
-    code = conclude(len(found), [*call.failed(found.failures), *unshown, *unwritten])
+    unwritten = output.write(explanations, evaluation, f"Explained by {args.method}")
+    code = conclude(len(explanations), [*call.failed(explanations.failures), *unshown, *unwritten])
     if isinstance(error, KeyboardInterrupt):
         raise error
     return code

@@ -13,6 +13,7 @@ from pertinent.array_types import Floats
 from pertinent.asks import Algorithm, Ask, Publish, RepeatedValues, TreeValues, Values, on_scale, relay
 from pertinent.config.fingerprints import generator
 from pertinent.config.settings import changed_settings
+from pertinent.engine.job import Job
 from pertinent.engine.meter import Meter
 from pertinent.errors import ModelError
 from pertinent.explainers.base import (
@@ -39,7 +40,7 @@ from pertinent.removals.base import Removal
 from pertinent.results.explanation import Explanation
 from pertinent.results.records import Cost, Prediction, RequestRecord
 from pertinent.runs.request import Request, check_scale
-from pertinent.runs.run import Run, Work
+from pertinent.runs.session import Session
 
 REPEATED = 3
 """The number of inputs that are predicted twice, and of their masks that are asked about again when a run
@@ -55,7 +56,7 @@ Unmeasured: TypeAlias = list[tuple[str, Exception]]
 
 
 def explanation_steps(
-    request: Request, run: Run, index: int, *, repeat: bool
+    request: Request, session: Session, index: int, *, independent: bool, repeat: bool
 ) -> Callable[[Input, Removal], Algorithm]:
     """The whole life of one explanation: predict, explain under the meter, put together, measure.
 
@@ -63,7 +64,7 @@ def explanation_steps(
     """
 
     def steps(input: Input, removal: Removal) -> Algorithm:
-        model, explainer, d = run.model, request.method, input.n_features
+        model, explainer, d = session.model, request.method, input.n_features
         scale = request.scale
         if scale == "natural" and explainer.traits.default_scale in model.output.scales:
             scale = explainer.traits.default_scale
@@ -78,7 +79,7 @@ def explanation_steps(
         else:
             target = column_index(wanted, classes, "target")
         # Inputs of the same size are asked equal questions: nearly equal inputs have nearly equal scores.
-        drawn_for = input.fingerprint if run.independent or explainer.traits.draws_per_input else d
+        drawn_for = input.fingerprint if independent or explainer.traits.draws_per_input else d
         rng = generator(request.seed, explainer.name, drawn_for)
         meter = Meter(budget)
         groups = tuple(map(len, removal.groups)) if explainer.traits.columnwise else ()
@@ -91,7 +92,7 @@ def explanation_steps(
             request.sparsities,
             rng,
             output,
-            Sampling(jackknife, request.early_stopping, run.on_partial is not None),
+            Sampling(jackknife, request.early_stopping, session.has_listener),
             ModelFacts(
                 columns=classes,
                 has_trees=may_be_walked(model, input, removal),
@@ -129,7 +130,7 @@ def explanation_steps(
             )
 
         metered = meter.watch(asked)
-        if run.on_partial is not None:
+        if session.has_listener:
             metered = relay(metered, partial(_publish, explain), into_branches=True)
         finding = task.combine_draws((yield from metered))
         removed = any(issubclass(kind, Values | TreeValues) for kind in meter.kinds)
@@ -139,9 +140,8 @@ def explanation_steps(
         warnings = (*_too_few(explainer, budget, input), *finding.warnings, *filter(None, [doubt]))
         explanation = replace(explanation, warnings=warnings)
         if repeat:
-            run.notice(prediction, (yield RepeatedValues(full_mask(d)))[0])
-            again = _repeated(answered, run)
-            run.repeat_at_end(Work(None, input, lambda *_: again, request.removal, request.seed))
+            session.compare(prediction, (yield RepeatedValues(full_mask(d)))[0])
+            session.repeats.append(Job(None, input, removal, _repeated(answered, session), request.seed))
         return (yield from measured(explanation, request.metrics))
 
     return steps
@@ -177,10 +177,10 @@ def _with_answers_kept(algorithm: Algorithm, answered: list[tuple[Values, Floats
     return relay(algorithm, on_answer=keep, into_branches=True)
 
 
-def _repeated(answered: Sequence[tuple[Values, Floats]], run: Run) -> Algorithm:
+def _repeated(answered: Sequence[tuple[Values, Floats]], session: Session) -> Algorithm:
     """Ask again what was answered, and notice a model that now answers otherwise."""
     for ask, answer in answered:
-        run.notice(answer, (yield RepeatedValues(ask.masks, ask.scale, ask.groups)))
+        session.compare(answer, (yield RepeatedValues(ask.masks, ask.scale, ask.groups)))
 
 
 def measured(

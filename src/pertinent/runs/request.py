@@ -77,7 +77,7 @@ class Request:
         budget: Count | None = None,
         features: Any = None,
         seed: Seed = 0,
-        metrics: str | Metric | Sequence[str | Metric] = (),
+        metrics: str | Metric | Sequence[str | Metric] | None = None,
         scale: Scale = "natural",
         early_stopping: str | EarlyStopping | None = None,
     ) -> Request:
@@ -225,9 +225,9 @@ def make_removal(removal: str | Removal | None) -> Removal | None:
     return removals.parse(removal) if isinstance(removal, str) else removal
 
 
-def make_metrics(metrics: str | Metric | Sequence[str | Metric]) -> tuple[Metric, ...]:
-    """Metrics by name, perhaps with settings, or the instances themselves; each of them once."""
-    several = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
+def make_metrics(metrics: str | Metric | Sequence[str | Metric] | None) -> tuple[Metric, ...]:
+    """Make metrics from names, perhaps with settings; instances are returned unchanged."""
+    several = [metrics] if isinstance(metrics, str | Metric) else list(metrics or ())
     made = tuple(registered_metrics.parse(m) if isinstance(m, str) else m for m in several)
     for place, metric in enumerate(made):
         if metric in made[:place]:

@@ -21,12 +21,13 @@ from pertinent.engine.job import Job, JobResult, Published
 from pertinent.errors import InputError, ModelError, require
 from pertinent.inputs.base import Input
 from pertinent.masks import full_mask
-from pertinent.models.wrap import wrap
 from pertinent.removals.base import Removal
 from pertinent.results.explanation import Explanation
-from pertinent.runs.explain_run import outcome_of, works
+from pertinent.runs.executor import Item
+from pertinent.runs.explain import ExplainTask
+from pertinent.runs.model_names import load_or_wrap
 from pertinent.runs.request import DEFAULT_METHOD, Method, Request, check_features, make_removal
-from pertinent.runs.run import Run, Work
+from pertinent.runs.session import Session, prepare_input
 
 if TYPE_CHECKING:
     from typing import Self
@@ -36,10 +37,10 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class _Order:
-    """A job that was ordered: its run, how its result is made, and who listens to its progress."""
+    """A submitted job: how its result is made, and the callbacks for partial explanations and progress."""
 
-    run: Run
     result: Callable[[JobResult], Any]
+    on_partial: Callable[[Explanation], None] | None = None
     on_progress: Callable[[int], None] | None = None
     number: int = -1
 
@@ -52,7 +53,7 @@ class Service:
     Parameters
     ----------
     model
-        A model of any kind, wrapped or as `wrap` accepts it.
+        A model, as in `explain`.
     batch_size
         As in `explain`.
 
@@ -68,7 +69,7 @@ class Service:
 
     @checked
     def __init__(self, model: Any, *, batch_size: Count | None = None) -> None:
-        self.model = wrap(model)
+        self.model = load_or_wrap(model)
         self._todo: SimpleQueue[Callable[[Engine], None] | None] = SimpleQueue()
         self._orders: dict[Future[Any], _Order] = {}
         self._engine = Engine(self.model, batch_size=batch_size, on_partial=self._hand_on)
@@ -105,16 +106,17 @@ class Service:
         """
         self._check_open()
         request = Request.from_keywords(method, words)
-        run = Run(self.model, [input], one=True, on_partial=on_partial)
-        (work,) = works(run, [request])
+        session = Session(self.model, has_listener=on_partial is not None)
+        task, item = ExplainTask((request,), one=True), Item(0, input)
+        (job,) = task.jobs(session, item)
 
-        def explanation(done: JobResult) -> Explanation:
-            outcome = outcome_of(run, [request], replace(done, key=(0, 0)))
+        def explanation(ended: JobResult) -> Explanation:
+            outcome = task.result(item, replace(ended, key=job.key), session.warnings)
             if outcome.explanation is None:
                 raise outcome.failures[0].error or InputError(outcome.failures[0].reason)
             return outcome.explanation
 
-        return self._order(run.job(work), _Order(run, explanation, on_progress))
+        return self._order(job, _Order(explanation, on_partial, on_progress))
 
     @checked
     def predict(
@@ -141,7 +143,7 @@ class Service:
             As in `explain`.
         """
         self._check_open()
-        run, chosen = Run(self.model, [input], one=True), make_removal(removal)
+        chosen = make_removal(removal)
 
         def steps(prepared: Input, _: Removal) -> Algorithm:
             mask = full_mask(prepared.n_features)
@@ -151,12 +153,11 @@ class Service:
             return _answer(mask)
 
         try:
-            work: Work | JobResult = Work(
-                None, run.prepare(input, check_features(features)), steps, chosen, seed
-            )
+            prepared = prepare_input(self.model, input, check_features(features))
+            job = Session(self.model).job(None, prepared, steps, chosen, seed)
         except Exception as error:  # noqa: BLE001  raised by the future
-            work = JobResult(None, None, error)
-        return self._order(run.job(work), _Order(run, _answered))
+            job = JobResult(None, None, error)
+        return self._order(job, _Order(_answered))
 
     def _check_open(self) -> None:
         if self._is_closed:
@@ -243,9 +244,9 @@ class Service:
     def _hand_on(self, published: Published) -> None:
         """Call the `on_partial` of a job with its partial explanation, and log the error if that fails."""
         order = self._orders.get(published.key)
-        if order is not None and order.run.on_partial is not None:
+        if order is not None and order.on_partial is not None:
             try:
-                order.run.on_partial(published.finding)
+                order.on_partial(published.finding)
             except Exception:
                 logger.exception("`on_partial` failed.")
 
