@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pertinent.cluster.worker import BlockResult, Started, Worker, versions
 from pertinent.engine.progress import Progress, progress_callback
 from pertinent.errors import ClusterError, ModelError, PertinentError
-from pertinent.runs.executor import LARGEST_BLOCK, Block, Item, Task, Workers, blocks_of
+from pertinent.runs.executor import LARGEST_BLOCK, Block, Item, RunTask, Workers, blocks_of
 from pertinent.runs.model_names import NamedModel
 from pertinent.runs.run import Run
 from pertinent.runs.session import add_warning
@@ -105,7 +105,7 @@ class WorkerPool(Workers):
         self._hands.clear()
 
     def results(
-        self, task: Task, items: Iterable[Item], total: int | None, *, quiet: bool = False
+        self, task: RunTask, items: Iterable[Item], total: int | None, *, quiet: bool = False
     ) -> Iterator[Any]:
         """Run a task on inputs in blocks; yield single results when their block is done."""
         size = self._block_size or LARGEST_BLOCK
@@ -115,7 +115,7 @@ class WorkerPool(Workers):
             yield from results
 
     def run(
-        self, task: Task, blocks: Iterable[Block], total: int | None, *, quiet: bool = False
+        self, task: RunTask, blocks: Iterable[Block], total: int | None, *, quiet: bool = False
     ) -> Iterator[tuple[Block, Any]]:
         """Run a task on blocks, read as workers are free; yield each with its packed results."""
         self._task, self._sent_task = task, self._ray.put(task)
