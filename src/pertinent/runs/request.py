@@ -192,7 +192,7 @@ def make_explainer(method: str | Explainer, settings: Mapping[str, Any] | None =
     if isinstance(method, str):
         name, _ = split_settings(method, "method")
         if name not in explainers and name in learned_methods:
-            raise SettingError(f"{name!r} has to learn first: pertinent.fit(model, inputs, {name!r}).")
+            raise SettingError(f"{name!r} must be fitted first: pertinent.fit(model, inputs, {name!r}).")
         method = explainers.parse(method)
     return replace_settings(method, settings, also_known=tuple(WORDS)) if settings else method
 
