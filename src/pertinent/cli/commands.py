@@ -122,9 +122,7 @@ COMMANDS = {
         required=("out",),
         without=_ANSWERS,
     ),
-    "benchmark": Command(
-        None, "benchmark_files:benchmark", ("quiet",), ("", "description and results")
-    ),
+    "benchmark": Command(None, "benchmark_files:benchmark", ("quiet",), ("", "description and results")),
     "serve": Command(
         "serve",
         "verbs:serve",
