@@ -12,7 +12,7 @@ from shapley_games import LONG_REVIEWS, Game, cache_values, exact_games, model_g
 import pertinent
 from pertinent.array_types import Floats, Masks
 from pertinent.explainers.shapley.gaussian_process import fit
-from pertinent.explainers.shapley.interaction_gaussian_process import _Component, _pairs
+from pertinent.explainers.shapley.interaction_gaussian_process import _pairs, _parts
 from pertinent.explainers.shapley.interaction_index import INDICES, exact_pairs
 from pertinent.explainers.shapley.mask_design import spread_pairs
 from pertinent.masks import all_coalitions, full_mask
@@ -107,8 +107,8 @@ def _long_run(function: Callable[[Masks], Floats], d: int) -> tuple[Floats, floa
     values, complements = function(masks)[:, None], function(~masks)[:, None]
     odd, even = (values - complements) / 2, (values + complements) / 2
     prior, x = fit(masks, odd, even), np.where(masks, 1.0, -1.0)
-    parts = _Component.odd(prior, x, odd), _Component.even(prior, x, even)
-    of_odd, of_even = (part.inverse_root.T @ part.rest for part in parts)
+    parts = _parts(prior, masks, odd, even)
+    of_odd, of_even = (part.inverse_root.T @ part.whitened for part in parts)
     first, second = np.triu_indices(d, 1)
     toggles = np.zeros((1 + d + len(first), d), dtype=bool)
     toggles[1 + np.arange(d), np.arange(d)] = True

@@ -10,7 +10,7 @@ import numpy as np
 
 import pertinent
 from pertinent.array_types import Floats, Masks
-from pertinent.explainers.shapley.gaussian_process import fit
+from pertinent.explainers.shapley.gaussian_process import fit, noise_variances
 from pertinent.explainers.shapley.mask_design import spread_pairs
 from pertinent.explainers.shapley.shapley_sampling import draw_orders, prefixes
 from pertinent.masks import all_coalitions, full_mask, mask_bytes, shapley_values_of
@@ -163,7 +163,7 @@ def _long_run(function: Callable[[Masks], Floats], d: int) -> tuple[Floats, floa
     prior = fit(masks, odd, even)
     x = np.where(masks, 1.0, -1.0)
     covariance = prior.covariance(x, x)
-    covariance[np.diag_indices(len(x))] += prior.noise_of(len(x), covariance[0, 0])
+    covariance[np.diag_indices(len(x))] += noise_variances(prior.noise, len(x), covariance[0, 0])
     alpha = np.linalg.solve(covariance, odd[:, 0])
     surrogate_values = prior.covariance_with_values(x).T @ alpha
     orders = draw_orders(rng, 2 * PAIRS_OF_ORDERS, d, antithetic=True)

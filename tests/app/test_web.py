@@ -154,7 +154,7 @@ def test_what_can_be_chosen(client):
     refusals = {name: refusal for name, _, refusal in found["methods"]}
     assert refusals["lime"] == refusals["parallel-local-search"] == ""
     assert "needs gradients" in refusals["integrated-gradients"]
-    assert "walks the trees" in refusals["tree-shap"]
+    assert "needs the trees" in refusals["tree-shap"]
     assert found["features"] == ["words", "sentences", "passages"]
     assert "attention-mask" in client.get("/api/choices", params={"model": "texts"}).json()["removals"]
 

@@ -28,7 +28,7 @@ from pertinent.outputs import column_index
 from pertinent.removals.base import Removal
 from pertinent.removals.base import removals as registered
 from pertinent.results.failures import Failure
-from pertinent.runs.executor import Executor, Item, Task
+from pertinent.runs.executor import Executor, Item, RunTask
 from pertinent.runs.model_names import load_or_wrap
 from pertinent.runs.run import Run, raise_first
 from pertinent.runs.session import Session, prepare_input
@@ -176,7 +176,7 @@ class RemovalRows:
 
 
 @dataclass(frozen=True)
-class AblationTask(Task):
+class AblationTask(RunTask):
     """Ablates each input by several removals; items are pairs of a prepared input and its label."""
 
     algorithm: Callable[..., Algorithm]

@@ -36,11 +36,9 @@ UNANSWERED = 16
 """Number of jobs, for each batch in flight, that may wait for their first answer. First questions are small:
 without this limit far too many jobs would be started before the backlog grows."""
 
-PATIENCE = 0.25
-"""Seconds between two batches, at most, that may be spent on waiting for further jobs of a stream."""
-
-NEGLIGIBLE = 0.001
-"""Seconds for which a stream may always be waited for."""
+LEAST_WAIT, LONGEST_WAIT = 0.01, 0.25
+"""Seconds that may be spent on pulling jobs from a stream between two batches: as long as a batch takes,
+within these limits."""
 
 COMPUTING = 2
 """Number of computing algorithms, for each core, above which no job is started."""
@@ -241,9 +239,9 @@ class Engine:
 
     @property
     def _is_slow(self) -> bool:
-        """Return whether the next job of a stream, if it takes as long as the last, delays a batch too long."""
-        longest = min(PATIENCE, self._last_batch)
-        return self._is_stream and self._last_pull > NEGLIGIBLE and self._pulling + self._last_pull > longest
+        """Return whether waiting for the next job of a stream would delay a batch for too long."""
+        allowed = max(LEAST_WAIT, min(LONGEST_WAIT, self._last_batch))
+        return self._is_stream and self._pulling + self._last_pull > allowed
 
     def _pull(self, source: Iterator[Job | JobResult]) -> None:
         """Start the next job, if there is one left."""

@@ -19,13 +19,13 @@ from pertinent.models.base import Model
 from pertinent.outputs import column_index
 from pertinent.removals.base import Removal
 from pertinent.results.attack_results import Attacked
-from pertinent.runs.executor import Item, Task
+from pertinent.runs.executor import Item, RunTask
 from pertinent.runs.request import features_of
 from pertinent.runs.session import Session, prepare_input
 
 
 @dataclass(frozen=True)
-class AttackTask(Task):
+class AttackTask(RunTask):
     """Attacks sets of features of each input; items are pairs of an input and its sets.
 
     Attributes

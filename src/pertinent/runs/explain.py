@@ -14,7 +14,7 @@ from pertinent.errors import require
 from pertinent.inputs.base import Input
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.failures import Failure, merge_failures
-from pertinent.runs.executor import Item, Task
+from pertinent.runs.executor import Item, RunTask
 from pertinent.runs.explanation_steps import REPEATED, explanation_steps
 from pertinent.runs.request import Request, features_of
 from pertinent.runs.run import Run
@@ -34,7 +34,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class ExplainTask(Task):
+class ExplainTask(RunTask):
     """Explains each input by these requests.
 
     Attributes

@@ -15,14 +15,14 @@ from pertinent.models.base import Model
 from pertinent.removals.base import NOT_KEPT, Removal, removals
 from pertinent.results.explanation import Explanation
 from pertinent.results.failures import Failure
-from pertinent.runs.executor import Item, Task
+from pertinent.runs.executor import Item, RunTask
 from pertinent.runs.explain import Outcome
 from pertinent.runs.explanation_steps import measured
 from pertinent.runs.session import Session, prepare_input
 
 
 @dataclass(frozen=True)
-class MeasureTask(Task):
+class MeasureTask(RunTask):
     """Measures explanations; `removal` and `seed` are by default those of each explanation."""
 
     metrics: tuple[Metric, ...]

@@ -14,7 +14,7 @@ from pertinent.engine.job import Job, JobResult
 from pertinent.errors import FileError
 from pertinent.masks import full_mask
 from pertinent.results.explanation import Explanation
-from pertinent.runs.executor import Item, Task, Workers
+from pertinent.runs.executor import Item, RunTask, Workers
 from pertinent.runs.explain import ExplainTask
 from pertinent.runs.explanation_steps import REPEATED
 from pertinent.runs.session import Session
@@ -71,7 +71,7 @@ def _rounded(prediction: Floats) -> list[float]:
 
 
 @dataclass(frozen=True)
-class PredictTask(Task):
+class PredictTask(RunTask):
     """Predicts inputs again; the result is the prediction if it has changed, else None."""
 
     explaining: ExplainTask
