@@ -8,11 +8,6 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 import pytest
 
 
-@pytest.fixture(autouse=True)
-def _own_cache_folder(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("PERTINENT_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-
-
 @pytest.fixture(scope="module")
 def one_thread():
     """Torch computes on one thread, on which small networks are fastest."""

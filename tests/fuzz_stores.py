@@ -11,7 +11,7 @@ import numpy as np
 
 import pertinent
 from pertinent.config.serialization import encode
-from pertinent.runs import explain_folder
+from pertinent.runs import folder_store
 from pertinent.study.answers import Answers
 from pertinent.study.design import Study
 from tests.study.people import by_the_words, explained, take_part
@@ -40,7 +40,7 @@ def store_files(folder):
 
 def _explain(out):
     model = pertinent.wrap(of_rows, kind="table")
-    with patch.object(explain_folder, "LARGEST_BLOCK", 4):
+    with patch.object(folder_store, "LARGEST_BLOCK", 4):
         return pertinent.explain(
             model, ROWS, "leave-one-out", removal="constant", out=out, progress=False, ids=range(12)
         )

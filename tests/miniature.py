@@ -1,9 +1,10 @@
-"""What the scripts of `experiments/` read, in miniature: sets in their files, an encoder, words of NLTK."""
+"""Small data sets, encoders and word lists for the scripts of `experiments/` and `benchmarks/`."""
 
 import gzip
 import importlib
 import logging
 import os
+import shutil
 import sys
 import zipfile
 from contextlib import contextmanager
@@ -23,36 +24,67 @@ ROOT = Path(__file__).parents[1]
 
 @contextmanager
 def scripts(*folders):
-    """Import scripts as if started in their folder; their modules and what they set are gone afterwards."""
-    before = set(sys.modules), list(sys.path), list(sys.argv), dict(os.environ)
+    """Yield a function that imports scripts of folders; their modules and settings are removed afterwards."""
+    modules, before = take_modules(), (list(sys.path), list(sys.argv), dict(os.environ))
     threads, precision = torch.get_num_threads(), torch.get_float32_matmul_precision()
     level, disabled = logging.getLogger("pertinent").level, logging.root.manager.disable
     sys.path[:0] = [str(ROOT / folder) for folder in folders]
     try:
         yield importlib.import_module
     finally:
-        for name in set(sys.modules) - before[0]:
-            file = getattr(sys.modules[name], "__file__", None) or ""
-            if file.startswith((str(ROOT / "experiments"), str(ROOT / "benchmarks"))):
-                del sys.modules[name]
-        sys.path[:], sys.argv[:] = before[1:3]
+        take_modules()
+        sys.modules.update(modules)
+        sys.path[:], sys.argv[:] = before[:2]
         os.environ.clear()
-        os.environ.update(before[3])
+        os.environ.update(before[2])
         torch.set_num_threads(threads)
         torch.set_float32_matmul_precision(precision)
         logging.getLogger("pertinent").setLevel(level)
         logging.disable(disabled)
 
 
+def take_modules():
+    """Remove and return the imported modules of experiments and benchmarks."""
+    folders = (str(ROOT / "experiments"), str(ROOT / "benchmarks"))
+    names = [
+        name for name, own in sys.modules.items() if (getattr(own, "__file__", "") or "").startswith(folders)
+    ]
+    return {name: sys.modules.pop(name) for name in names}
+
+
+@contextmanager
+def experiment(paper):
+    """Yield a function that imports a module of a paper; changes to modules are undone afterwards."""
+    with scripts() as load:
+        load("experiments.shared.intervals").RESAMPLES = 50
+        yield lambda name: load(name if name.startswith("experiments.") else f"experiments.{paper}.{name}")
+
+
+def run_stages(*words):
+    """Run stages of an experiment in this process."""
+    main = importlib.import_module("experiments.shared.command_line").main
+    assert main([*map(str, words), "--devices", "cpu", "--processes", "0"]) == 0
+
+
+def rebuild_pages(paper, out, *words):
+    """Rebuild pages of an experiment in a folder."""
+    folder = ROOT / "experiments" / paper
+    out.mkdir(parents=True, exist_ok=True)
+    for page in folder.glob("*.md"):
+        shutil.copy(page, out)
+    main = importlib.import_module("experiments.shared.command_line").main
+    assert main([paper, "tables", "--out", str(out), *map(str, words)]) == 0
+
+
 def resample_less(module):
-    """Let a script's intervals take few resamples."""
+    """Let the intervals of a script take few resamples."""
     module.bootstrap = partial(bootstrap, resamples=50)
     module.paired_difference = partial(paired_difference, resamples=50)
     return module
 
 
 def call(module, *words):
-    """The command line of a script."""
+    """Run the command line of a script."""
     sys.argv[:] = [str(module.__file__), *map(str, words)]
     module.main()
 

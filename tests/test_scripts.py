@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -21,8 +20,6 @@ import pertinent
 from pertinent.api.explain import explain
 from pertinent.config.settings import setting_names
 from pertinent.explainers.base import explainers, learned_methods
-from pertinent.masks import all_coalitions, shapley_values_of
-from tests import tiny
 from tests.miniature import (
     ROOT,
     call,
@@ -32,7 +29,6 @@ from tests.miniature import (
     write_encoder,
     write_frame,
     write_images,
-    write_nltk,
     write_texts,
 )
 
@@ -278,70 +274,6 @@ def encoder(tmp_path_factory):
     return write_encoder(tmp_path_factory.mktemp("encoder"))
 
 
-def test_hase2021(encoder, tmp_path, monkeypatch):
-    """Models and removals by run.py, each command in this process; explanations, and the pages of all."""
-    write_texts(tmp_path / "data", "sst2", {"train_phrases_glue": 40, "dev": 4, "test": 4}, 6)
-    results = tmp_path / "results"
-    with scripts("experiments/hase2021") as load:
-
-        def started(command, **_):
-            call(load(command[1].removesuffix(".py")), *command[2:])
-            return SimpleNamespace(returncode=0)
-
-        methods = load("methods")
-        methods.BUDGET, methods.REDUCED, methods.GRID = 24, 8, (4, 8, 24)
-        methods.SEARCHES = {"parallel-local-search": {}, "thompson-search": {}, "anchors": {}}
-        run, explain = load("run"), load("explain")
-        run.REMOVALS = ("attention-mask",)
-        monkeypatch.setattr(run.subprocess, "run", started)
-        places = ("--data", tmp_path / "data", "--encoder", encoder, "--work", tmp_path / "work")
-        sets = ("--sets", "sst2", "--removal-sets", "sst2", "--second-sets", "sst2", "--seeds", 0)
-        call(run, "train", "removals", *places, "--results", results, *sets)
-        for objective in methods.OBJECTIVES:
-            for short in ("", "-short") if objective == "sufficiency" else ("",):
-                out = results / f"sst2-standard-0{short}-{objective}.json"
-                model = ("--model", tmp_path / "work" / "sst2-standard-0", "--set", "sst2", "--out", out)
-                few = ("--objective", objective, "--points", 1, *(["--shortest"] if short else []))
-                call(explain, "--data", tmp_path / "data", *model, *few)
-                shutil.copy(out, results / out.name.replace("standard", "attention-mask"))
-                shutil.copy(out, results / out.name.replace("standard", "3layers-attention-mask"))
-        resample_less(load("collect"))
-        call(load("pages"), "--results", results, "--out", tmp_path)
-    made = {path.stem for path in tmp_path.glob("*.md")}
-    tables = {f"table{number}" for number in (1, 3, 4, 5, 6, 7)}
-    assert made == tables | {"figure2", "figure2-masked", "figure3"}
-    assert "| exhaustive-search |" in (tmp_path / "table4.md").read_text()
-
-
-def test_hase2021_speed(tmp_path):
-    with scripts("experiments/hase2021") as load:
-        few = ("--texts", 1, "--points", 1, "--layers", 1, "--budget", 4)
-        own = load("speed")
-        own.QUERY, own.DOCUMENT = 5, 12
-        call(own, *few, "--methods", "gradient", "thompson-search", "--out", tmp_path / "speed.json")
-        resample_less(load("collect"))
-        call(
-            load("pages"),
-            "--results",
-            tmp_path / "none",
-            "--speed",
-            tmp_path / "speed.json",
-            "--out",
-            tmp_path,
-        )
-    assert "| thompson-search | 1 | – |" in (tmp_path / "speed.md").read_text()
-
-
-def test_hase2021_own_search(tmp_path):
-    write_texts(tmp_path, "sst2", {"test": 4}, 25)
-    with scripts("experiments/hase2021") as load:
-        methods = load("methods")
-        methods.BUDGET, methods.REDUCED = 40, 20
-        few = ("--points", 2, "--sets", "sst2", "--out", tmp_path / "page.md")
-        call(load("own_search"), "--data", tmp_path, *few)
-    assert "| comprehensiveness |" in (tmp_path / "page.md").read_text()
-
-
 @pytest.fixture(scope="module")
 def digits(tmp_path_factory):
     """Images like MNIST's, and the network of Hsieh et al. trained on them."""
@@ -522,92 +454,6 @@ def test_hsieh2021_scales(digits, tmp_path):
     assert "| `gradient` | `logit` | +0.0 [+0.0, +0.0] |" in page.read_text()
 
 
-def test_yang2023(encoder, tmp_path):
-    """The stages of pairs, tables of their results, and figures."""
-    pairs = {}
-    for name, n in (("mnli/train", 30), ("mnli/dev_matched", 9), ("snli/train", 30), ("mrpc/test", 30)):
-        (first, labels), (second, _) = (sentences(n, 4, 2 if "mrpc" in name else 3, seed) for seed in (1, 2))
-        names = ("sentence1", "sentence2") if "mrpc" in name else ("premise", "hypothesis")
-        pairs[name] = dict(zip(names, (first, second), strict=True)) | {"label": labels}
-        write_frame(tmp_path / "raw" / f"{name}.parquet", **pairs[name])
-    nltk, results = write_nltk(tmp_path / "nltk"), tmp_path / "results"
-    results.mkdir()
-    page = Path(shutil.copy(ROOT / "experiments" / "yang2023" / "README.md", tmp_path))
-    with scripts("experiments/yang2023") as load:
-        sets = load("sets")
-        sets.PACKED = {name: sets.PACKED[name] for name in ("mnli", "mrpc")}
-        sets.SETS["mnli"] = replace(sets.SETS["mnli"], held_out=6, epochs=1)
-        call(sets, "--data", tmp_path / "raw", "--out", tmp_path / "data")
-        sizes = {"texts": 3, "fewer": 2, "fewest": 2, "adapted": 2, "timed": 1, "timed_on_cpu": 1}
-        sizes |= {
-            "pairs": 30,
-            "fit": 24,
-            "reference": 40,
-            "seeds": 2,
-            "few_seeds": 2,
-            "epochs": 1,
-        }
-        job = load("job").Job(
-            "mnli", tmp_path / "data", tmp_path / "work", encoder, "cpu", sets.Sizes(**sizes)
-        )
-        measure, stages = load("measure"), load("stages")
-        for name, (method, settings) in measure.METHODS.items():
-            measure.METHODS[name] = method, settings | {k: 16 for k in settings if k in ("samples", "budget")}
-        stages.ON_PAIRS = ("amortized", "KS-2000", "KS-2000, padded")
-        load("padding").PLAYERS = 24
-        names = "model learned amortized-0 amortized-1 reference method-amortized adapted-5 curve-70"
-        names += " seconds-alone FastSHAP-surrogate-0 method-FastSHAP-surrogate"
-        names += " seconds-cpu FastSHAP-0 FastSHAP-fresh-0 method-FastSHAP method-FastSHAP-fresh"
-        names += " method-KS-200 method-KS-2000 padded-KS-200 pairs-amortized"
-        names = [*names.split(), "pairs-KS-2000", "pairs-KS-2000, padded"]
-        known = {name: stage for phase in stages.stages_of("mnli") for name, stage in phase.items()}
-        for name in names:
-            (results / f"mnli.{name}.json").write_text(json.dumps(known[name](job)))
-        moved = stages.transferred("mnli", job)
-        assert len(moved["right"]) == 9 and set(moved["columns"]) == set(stages.TRANSFERRED)
-        assert len(moved["runs"]["amortized"]["svs spearman"]) == 2  # one for each training
-        load("collect").RESAMPLES = 50
-        load("calibrate").TREES = 5
-        call(load("calibrate"), "--results", results, "--nltk", nltk, "--splits", 2, "--train", 15)
-        call(load("tables"), "--results", results, "--page", page)
-        call(load("figures"), "--results", results, "--out", tmp_path)
-    assert "ShapCal (amortized)" in page.read_text()
-    assert {f"figure{i}.png" for i in (3, 4, 5)} <= {path.name for path in tmp_path.iterdir()}
-
-
-def test_yang2023_paper_game(encoder, tmp_path):
-    """A record of pairs and of times, resumed once, and its page."""
-    for name, n in (("mnli/train_with_snli", 60), ("mnli/dev_matched", 9), ("mrpc/test", 30)):
-        (first, labels), (second, _) = (sentences(n, 4, 2 if "mrpc" in name else 3, seed) for seed in (1, 2))
-        names = ("sentence1", "sentence2") if "mrpc" in name else ("premise", "hypothesis")
-        columns = dict(zip(names, (first, second), strict=True)) | {"label": labels}
-        write_frame(tmp_path / "data" / f"{name}.parquet", **columns)
-    nltk, records = write_nltk(tmp_path / "nltk"), tmp_path / "records"
-    page = Path(shutil.copy(ROOT / "experiments" / "yang2023" / "paper_game.md", tmp_path))
-    options = ["--set", "mnli", "--device", "cpu", "--data", tmp_path / "data", "--encoder", encoder]
-    options += ["--work", tmp_path / "work", "--out", records, "--texts", 3, "--fewer", 2, "--fit", 24]
-    options += ["--seeds", 2, "--few-seeds", 1, "--reference", 40, "--pairs", 30, "--timed", 1, "--epochs", 1]
-    with scripts("experiments/yang2023") as load:
-        load("sets").SETS["mnli"] = replace(load("sets").SETS["mnli"], held_out=6, epochs=1)
-        own = load("paper_game")
-        own.TRAININGS = 1
-        call(own, *options)
-        kept = (records / "mnli.npz").read_bytes()
-        call(own, *options)
-        assert (records / "mnli.npz").read_bytes() == kept  # everything was there
-        call(own, *options, "--stages", "seconds")
-        load("collect").RESAMPLES = 50
-        load("calibrate").TREES = 5
-        record = ("--results", records, "--record", records / "mnli.npz", "--data", tmp_path / "data")
-        call(load("calibrate"), *record, "--nltk", nltk, "--splits", 2, "--train", 15)
-        call(load("game_tables"), "--records", records, "--page", page)
-        stored = load("game_records").Record(records / "mnli.npz")
-        assert not [value for value in stored.meta.values() if "error" in value]
-    text = page.read_text()
-    assert "Not measured" not in text.partition("## Another domain")[0]
-    assert "| MNLI, KS-200, captum | 3 | 2 | 0.24 |" in text and "ShapCal (KS-2000, captum)" in text
-
-
 def test_magnex(encoder, digits, tmp_path):
     """Every stage of a classifier of pixels and of a reader, tables of their results, and pictures."""
     reviews, labels = sentences(20, 8)
@@ -676,123 +522,3 @@ def test_magnex_estimators(tmp_path):
         call(load("estimators"), "--results", tmp_path, *few)
     found = json.loads((tmp_path / "estimators.json").read_text())
     assert len(found["quality"]) == 4 and len(found["variance"]["late"]) == 6
-
-
-def test_benchmark_of_which_method(tmp_path):
-    """One of its descriptions, with few rows and methods, and the two tables that are written."""
-    description = (ROOT / "benchmarks" / "which_method" / "tables.yaml").read_text()
-    methods = description[description.index("methods:") : description.index("metrics:")]
-    few = description.replace(methods, "methods: [shapley, leave-one-out, random]\n").replace(
-        'sets:wines"', 'sets:wines", limit: 8'
-    )
-    with scripts("benchmarks", ".") as load:
-        run = load("which_method.run")
-        (tmp_path / "tables.yaml").write_text(few.replace("seeds: 2", "seeds: 1"))
-        for folder in (tmp_path, tmp_path / "root"):
-            folder.mkdir(exist_ok=True)
-            (folder / "README.md").write_text(f"Before.\n{run.BEGIN}\nold\n{run.END}\nAfter.\n")
-        run.HERE, run.ROOT, run.SETS = tmp_path, tmp_path / "root", {"tables": "a table classifier"}
-        call(run, tmp_path / "results")
-    table = (tmp_path / "root" / "README.md").read_text()
-    assert "| a table classifier | 200 | `" in table and "old" not in table
-    assert table.startswith("Before.") and table.endswith("After.\n")
-    page = (tmp_path / "README.md").read_text()
-    assert "| leave-one-out | 14 |" in page and "comprehensiveness: not told apart from" in page
-
-
-def test_benchmark_of_kills(capsys):
-    with scripts("benchmarks") as load:
-        call(load("kills"), "--inputs", 4, "--kills", 1)
-    assert "results equal: True" in capsys.readouterr().out
-
-
-def test_benchmarks_on_a_small_encoder(encoder, tmp_path, capsys):
-    """Masks, memory and speed, with this encoder in place of large ones."""
-    with scripts("benchmarks") as load:
-        from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
-        model = AutoModelForSequenceClassification.from_pretrained(encoder).eval()
-        tokenizer = AutoTokenizer.from_pretrained(encoder)
-        mask, memory, cpu, peers = (load(name) for name in ("mask", "memory", "cpu", "peers"))
-        mask.bert_base = lambda *_: model
-        mask.torch = SimpleNamespace(
-            **vars(torch) | {"randint": lambda a, b, *c, **d: torch.randint(5, 90, *c, **d)}
-        )
-        call(mask, "--tokens", 16, "--lengths", 8, "--repeats", 1)
-        load("common").WORDS = tiny.WORDS
-        wrapped = pertinent.wrap((model, tokenizer))
-        memory.stream(wrapped, 2, 8, 20)
-        memory.keep(wrapped, 2, 8, 20)
-        case = peers.Case(model, tokenizer, ["w1 w2 w3 w4 w5", "w6 w7 w8 w9"], 20)
-        kept = []
-        cpu.pertinent_work(case, "kernel-shap", kept)(case)
-        ids, positions = (np.concatenate(column) for column in zip(*kept, strict=True))
-        np.savez(tmp_path / "kept.npz", lengths=[len(row) for row, _ in kept], ids=ids, positions=positions)
-        batches = cpu.bare_batches(str(tmp_path / "kept.npz"), 64)
-        count = peers.Count(model)
-        for batch in batches:
-            model(**batch)
-    assert "with a mask, ms" in capsys.readouterr().out
-    assert count.rows == len(kept)
-
-
-def test_benchmarks_of_arithmetic_and_of_a_device(tmp_path, capsys):
-    """Five methods without a model, then with one on the CPU; a row that fails takes no other along."""
-    with scripts("benchmarks") as load:
-        arithmetic, gpu = load("arithmetic"), load("gpu")
-        few = ("--tokens", 9, "--texts", 1, "--budget", 30)
-        call(arithmetic, *few, "--json", tmp_path / "arithmetic.json")
-        gpu.bert_base = lambda *_: arithmetic.small_bert()
-        few = ("--tokens", 9, 22, "--texts", 1, 2, "--budget", 30, "--seconds", 0, "--device", "cpu")
-        call(gpu, *few, "--json", tmp_path / "gpu.json")
-        call(gpu, *few, "--limit", 0)
-    rows = json.loads((tmp_path / "arithmetic.json").read_text())
-    assert [row["method"] for row in rows] == list(arithmetic.METHODS)
-    assert all(value >= 0 for row in rows for name, value in row.items() if name != "method")
-    rows = json.loads((tmp_path / "gpu.json").read_text())
-    assert [row["method"] for row in rows if row["tokens"] == 9] == list(gpu.METHODS)
-    assert [row["method"] for row in rows if row["tokens"] == 22] == [
-        method for method in gpu.METHODS if method != "kernel-shap"
-    ]
-    assert all(row["masks per text"] >= 20 for row in rows)
-    printed = capsys.readouterr()
-    assert "`budget` must be at least 40 for kernel-shap" in printed.err
-    assert printed.out.count("not measured, 0 s are over") == 10
-
-
-def test_benchmark_of_shapley_values(tmp_path):
-    """Our estimators and the peers that are installed, on one game."""
-    with scripts("benchmarks") as load:
-        games, own, encoder = load("shapley_games"), load("shapley"), load("shapley_encoder")
-        own.peers = dict  # none
-        found = own.Results()
-        game = games.table("unanimity", games._unanimity(np.random.default_rng(0), 6), 6)
-        for times in (2, 5):
-            found.measure(game, times, 1)
-        own.plot(found.errors, own.METHODS, str(tmp_path / "plot.png"))
-        encoder.REPEATS = encoder.TOKENS = 2
-        row = encoder.beside_an_encoder(8)
-    assert [each["evaluations"] for each in found.rows()] == ["2d", "5d"]
-    assert [each["rows"] for each in found.summary()] == [1, 1]
-    assert float(row["whole explanation, s"]) > 0
-    assert (tmp_path / "plot.png").is_file()
-
-
-def test_the_hard_games_have_the_shapley_values_that_they_say():
-    """By all masks, for the families that are not made of such a table: voting, airport, pairs, unanimity."""
-    with scripts("benchmarks") as load:
-        families = load("shapley_families")
-        voters = np.array([5, 3, 3, 2, 1, 1])
-        power = families._power(voters, 9)
-        airport = families._airport("airport", 0)
-        pairs = families._pairs("pairs", 0, singles=3.0)
-        sparse = families._sparse("sparse", 0)
-        sigmoid = families.FAMILIES["self-dual sigmoid"]("self-dual sigmoid", 1)
-    everyone = all_coalitions(6)
-    np.testing.assert_allclose(power, shapley_values_of((everyone @ voters >= 9).astype(float)), atol=1e-12)
-    for game in (airport, pairs):
-        np.testing.assert_allclose(game.truth, shapley_values_of(game(all_coalitions(game.d))), atol=1e-9)
-    ends = sparse(np.array([[False] * 40, [True] * 40]))
-    assert sparse.truth.sum() == pytest.approx(ends[1] - ends[0])
-    masks = all_coalitions(12)
-    np.testing.assert_allclose(sigmoid(masks) + sigmoid(~masks), 1.0)

@@ -1,33 +1,37 @@
-"""The paper's figures, drawn from our results."""
+"""Figures of the paper, drawn from our results."""
 
 from __future__ import annotations
 
 import itertools
-import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from collect import Key, Results, difference, interval, shown, table
-from data import SETS
-from methods import FILLER, GRID, OBJECTIVES
-from removals import REMOVALS
-from tables import ARROWS, run_of
 
+from experiments.hase2021.data import SETS
+from experiments.hase2021.methods import FILLER, GRID, OBJECTIVES, REMOVALS, run_of
+from experiments.hase2021.results import Part, difference, interval, show
+from experiments.hase2021.tables import ARROWS
+from experiments.shared.pages import table
+from experiments.shared.stages import read_record
 from pertinent.array_types import Floats
 from pertinent.diagnostics.removal_check import RemovalCheck
 
 SHOWN = (*REMOVALS, "marginalize")
-
-
 SHARES = (0.0, 0.2, 0.5, 0.8)
-Accuracies = dict[tuple[str, str, float], Floats]
+"""Shares of tokens that are removed."""
+TRAININGS = ("Standard", "CT")
+PICTURED = ("snli", "sst2")
+Accuracies = Mapping[tuple[str, str, float], Floats]
+"""Accuracies in % (seeds, points) by training, removal and share removed."""
 
 
-def accuracies(results: Path, which: str, start: str = "") -> Accuracies:
-    """Accuracies in % (seeds, points) by training, removal and share removed; of models with this start."""
-    found: Accuracies = {}
-    for training, removal in itertools.product(("Standard", "CT"), SHOWN):
-        parts = [which, "10000", start, "standard" if training == "Standard" else removal]
+def accuracies(results: Path, dataset: str, start: str = "") -> Accuracies:
+    """Return the accuracies of models with a start."""
+    found: dict[tuple[str, str, float], Floats] = {}
+    for training, removal in itertools.product(TRAININGS, SHOWN):
+        parts = [dataset, "10000", start, "standard" if training == "Standard" else removal]
         files = sorted(results.glob(f"removals-{'-'.join(part for part in parts if part)}-*.json"))
         checks = [RemovalCheck.read(path) for path in files]
         for share in SHARES if checks else ():
@@ -40,8 +44,8 @@ def accuracies(results: Path, which: str, start: str = "") -> Accuracies:
     return found
 
 
-def removal_page(results: Path, pictures: Path) -> str:
-    """Figure 2."""
+def removal_page(results: Path) -> str | None:
+    """Return the page of Figure 2; ``None`` without records."""
     page = "# Figure 2: how accurate models stay as random tokens go\n\n"
     page += (
         "Accuracy in % on 1,000 dev points when a share of random tokens is removed: ten masks for each "
@@ -49,135 +53,138 @@ def removal_page(results: Path, pictures: Path) -> str:
         "examples, three seeds; counterfactual-trained (CT) ones with the removal they are tested on, "
         "which cannot be marginalize. With half the width of the 95% interval over points and seeds.\n"
     )
-    for which in ("snli", "sst2"):
-        if found := accuracies(results, which):
-            page += _removal_section(found, which, pictures / f"figure2-{which}.png")
-    return page
+    sections = [
+        removal_section(own, name, f"figure2-{name}.png")
+        for name in PICTURED
+        if (own := accuracies(results, name))
+    ]
+    return page + "".join(sections) if sections else None
 
 
-def masked_page(results: Path, pictures: Path) -> str:
-    """Figure 2 once more, from an encoder that knows the mask token."""
-    loss = json.loads((results / f"{FILLER}.train.json").read_text())["loss"]
-    page = "# Figure 2 from an encoder that knows the mask token\n\n"
+def masked_page(results: Path) -> str | None:
+    """Return the page of Figure 2 from an encoder that knows the mask token; ``None`` without records."""
+    record = results / f"{FILLER}.train.json"
+    if not record.is_file():
+        return None
+    page, loss = "# Figure 2 from an encoder that knows the mask token\n\n", read_record(record)["loss"]
     page += (
         "As [figure2.md](figure2.md), but models are fine-tuned from the encoder that `filler.py` has taught "
         f"to fill in masked tokens of both sets' training texts ({loss:.1f} nats for a held-out token): the "
         "paper's BERT was pretrained with masks, this sentence encoder was last trained without. The start "
         "as it is: the encoder without that training, in the same run.\n"
     )
-    for which in ("snli", "sst2"):
-        found, plain = accuracies(results, which, FILLER), accuracies(results, which)
-        if not found:
+    sections = ""
+    for name in PICTURED:
+        masked, plain = accuracies(results, name, FILLER), accuracies(results, name)
+        if not masked:
             continue
-        page += _removal_section(found, which, pictures / f"figure2-masked-{which}.png")
+        sections += removal_section(masked, name, f"figure2-masked-{name}.png")
         rows = [
-            [removal, *(_change(found, plain, removal, share) for share in SHARES)]
+            [removal, *(gain(masked, plain, removal, share) for share in SHARES)]
             for removal in SHOWN
-            if ("Standard", removal, 0.5) in set(found) & set(plain)
+            if ("Standard", removal, 0.5) in set(masked) & set(plain)
         ]
-        seeds = len(next(iter(found.values())))
-        page += f"\nStandard models, {seeds} seeds, gain over the start as it is, in points:\n\n"
-        page += table(["removal", *(f"{share:.0%}" for share in SHARES)], rows)
-    return page
+        seeds = len(next(iter(masked.values())))
+        sections += f"\nStandard models, {seeds} seeds, gain over the start as it is, in points:\n\n"
+        sections += table(["removal", *(f"{share:.0%}" for share in SHARES)], rows)
+    return page + sections if sections else None
 
 
-def _change(found: Accuracies, plain: Accuracies, removal: str, share: float) -> str:
-    one, other = found["Standard", removal, share], plain["Standard", removal, share]
-    seeds = min(len(one), len(other))  # the first ones, where the other start was measured with more
-    gain = difference(one[:seeds], other[:seeds])
-    return f"{gain.mean:+.1f} ({gain.p_text})"
+def gain(masked: Accuracies, plain: Accuracies, removal: str, share: float) -> str:
+    """Return the gain of standard models by another start, over the seeds that both have."""
+    one, other = masked["Standard", removal, share], plain["Standard", removal, share]
+    seeds = min(len(one), len(other))
+    gap = difference(one[:seeds], other[:seeds])
+    return f"{gap.mean:+.1f} ({gap.p_text})"
 
 
-def _removal_section(found: Accuracies, which: str, picture: Path) -> str:
-    page = f"\n## {SETS[which].name}\n\n"
-    trainings = [training for training in ("Standard", "CT") if _measured(found, training)]
+def removal_section(own: Accuracies, dataset: str, picture: str) -> str:
+    """Return the tables of a data set, and a link to its picture."""
+    name = SETS[dataset].name
+    page = f"\n## {name}\n\n"
+    trainings = [training for training in TRAININGS if measured_removals(own, training)]
     for training in trainings:
         rows = [
-            [removal, *(shown(interval(found[training, removal, s]), 1) for s in SHARES)]
-            for removal in _measured(found, training)
+            [removal, *(show(interval(own[training, removal, s]), 1) for s in SHARES)]
+            for removal in measured_removals(own, training)
         ]
         page += f"{training}:\n\n" + table(["removal", *(f"{s:.0%}" for s in SHARES)], rows) + "\n"
     for training, share in itertools.product(trainings, SHARES[1:]):
-        order = sorted(_measured(found, training), key=lambda r: -float(found[training, r, share].mean()))
-        gaps = ", ".join(_gap(found, training, order[0], other, share) for other in order[1:])
-        page += f"- {training}, {share:.0%} removed: {order[0]} is best; ahead of {gaps}.\n"
-    _plot(found, picture, SETS[which].name)
-    return page + f"\n![Accuracy against share removed, {SETS[which].name}]({picture.name})\n"
+        removals = measured_removals(own, training)
+        first, *others = sorted(removals, key=lambda r: -float(own[training, r, share].mean()))
+        gaps = ", ".join(lead(own, training, first, other, share) for other in others)
+        page += f"- {training}, {share:.0%} removed: {first} is best; ahead of {gaps}.\n"
+    return page + f"\n![Accuracy against share removed, {name}]({picture})\n"
 
 
-def _measured(found: Accuracies, training: str) -> list[str]:
-    return [removal for removal in SHOWN if (training, removal, 0.0) in found]
+def measured_removals(own: Accuracies, training: str) -> list[str]:
+    """Return the removals that were measured with a training."""
+    return [removal for removal in SHOWN if (training, removal, 0.0) in own]
 
 
-def _gap(found: Accuracies, training: str, a: str, b: str, share: float) -> str:
-    gap = difference(found[training, a, share], found[training, b, share])
+def lead(own: Accuracies, training: str, a: str, b: str, share: float) -> str:
+    """Return by how much a removal is ahead of another."""
+    gap = difference(own[training, a, share], own[training, b, share])
     return f"{b} by {gap.mean:.2f} ({gap.p_text})"
 
 
-def _plot(found: Accuracies, path: Path, title: str) -> None:
+def draw_removals(own: Accuracies, dataset: str) -> Any:
+    """Draw the drop in accuracy of each model, by share removed."""
     from matplotlib.figure import Figure
 
-    trainings = [training for training in ("Standard", "CT") if _measured(found, training)]
+    if not own:
+        return None
+    trainings = [training for training in TRAININGS if measured_removals(own, training)]
     figure = Figure(figsize=(4.5 * len(trainings), 3.6), layout="constrained")
-    axes = figure.subplots(1, len(trainings), sharey=True, squeeze=False)[0]
+    panels = figure.subplots(1, len(trainings), sharey=True, squeeze=False)[0]
     colours = dict(zip(SHOWN, ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9"), strict=True))
-    for axis, training in zip(axes, trainings, strict=True):
-        for place, removal in enumerate(_measured(found, training)):
-            boxes = [
-                (found[training, removal, 0.0] - found[training, removal, s]).mean(axis=1)
-                for s in (0.2, 0.5, 0.8)
-            ]
-            for column, drops in enumerate(boxes):
-                x = np.full(len(drops), column + 0.18 * (place - 1.5))
+    for axes, training in zip(panels, trainings, strict=True):
+        for index, removal in enumerate(measured_removals(own, training)):
+            for column, share in enumerate(SHARES[1:]):
+                drops = (own[training, removal, 0.0] - own[training, removal, share]).mean(axis=1)
+                x = np.full(len(drops), column + 0.18 * (index - 1.5))
                 label = removal if column == 0 else None
-                axis.plot(x, drops, "o", color=colours[removal], label=label, markersize=6, alpha=0.8)
-        axis.set_xticks(range(3), ["20%", "50%", "80%"])
-        axis.set_xlabel("tokens removed")
-        axis.set_title(f"{title}, {training}")
-        axis.grid(axis="y", alpha=0.3)
-    axes[0].set_ylabel("drop in accuracy (points)")
-    axes[0].legend(frameon=False)
-    figure.savefig(path, dpi=130)
+                axes.plot(x, drops, "o", color=colours[removal], label=label, markersize=6, alpha=0.8)
+        axes.set_xticks(range(3), ["20%", "50%", "80%"])
+        axes.set_xlabel("tokens removed")
+        axes.set_title(f"{SETS[dataset].name}, {training}")
+        axes.grid(axis="y", alpha=0.3)
+    panels[0].set_ylabel("drop in accuracy (points)")
+    panels[0].legend(frameon=False)
+    return figure
 
 
-def course_page(results: Results, pictures: Path) -> str:
-    """Figure 3."""
+def course_page(sets: Sequence[str]) -> str:
+    """Return the page of Figure 3."""
     page = "# Figure 3: search over time\n\n"
     page += "The metric reached after so many evaluations for each sparsity; counterfactual-trained models.\n"
-    for which in SETS:
-        picture = pictures / f"figure3-{which}.png"
-        if results.cells(which):
-            _courses(results, which, picture)
-        if picture.is_file():
-            page += f"\n![Search over time, {SETS[which].name}]({picture.name})\n"
+    for name in sets:
+        page += f"\n![Search over time, {SETS[name].name}](figure3-{name}.png)\n"
     return page
 
 
-def _courses(results: Results, which: str, picture: Path) -> None:
+def draw_courses(part: Part, dataset: str) -> Any:
+    """Draw the metric that searches have reached by number of evaluations."""
     from matplotlib.figure import Figure
 
     searches = ("random-search", "ordered-search", "parallel-local-search", "thompson-search")
     colours = dict(zip(searches, ("#999999", "#E69F00", "#0072B2", "#D55E00"), strict=True))
     figure = Figure(figsize=(9, 3.6), layout="constrained")
-    for axis, metric in zip(figure.subplots(1, 2), OBJECTIVES, strict=True):
+    for axes, metric in zip(figure.subplots(1, 2), OBJECTIVES, strict=True):
         for method in searches:
-            _, budget = run_of(method)
-            found = results.course(Key(which, False, "attention-mask", method, budget, metric))
-            if found is None:
+            courses, budget = part.course(method, metric, "attention-mask"), run_of(method)[1] or 0
+            if courses is None:
                 continue
-            found = found[~np.isnan(found).all(axis=(1, 2))]
-            places = [
-                i for i, n in enumerate(GRID) if n <= (budget or 0) and not np.isnan(found[..., i]).any()
-            ]
-            means = [interval(found[..., i]) for i in places]
-            at = [GRID[i] for i in places]
-            axis.plot(at, [m.mean for m in means], color=colours[method], label=method)
-            axis.fill_between(
-                at, [m.low for m in means], [m.high for m in means], color=colours[method], alpha=0.12
-            )
-        axis.set_xlabel("evaluations for each sparsity")
-        axis.set_ylabel(f"{ARROWS[metric]} (points)")
-        axis.grid(alpha=0.3)
-        axis.legend(frameon=False)
-    figure.suptitle(SETS[which].name)
-    figure.savefig(picture, dpi=130)
+            courses = courses[~np.isnan(courses).all(axis=(1, 2))]
+            indices = [i for i, n in enumerate(GRID) if n <= budget and not np.isnan(courses[..., i]).any()]
+            means = [interval(courses[..., i]) for i in indices]
+            x = [GRID[i] for i in indices]
+            axes.plot(x, [m.mean for m in means], color=colours[method], label=method)
+            low, high = ([getattr(m, bound) for m in means] for bound in ("low", "high"))
+            axes.fill_between(x, low, high, color=colours[method], alpha=0.12)
+        axes.set_xlabel("evaluations for each sparsity")
+        axes.set_ylabel(f"{ARROWS[metric]} (points)")
+        axes.grid(alpha=0.3)
+        axes.legend(frameon=False)
+    figure.suptitle(SETS[dataset].name)
+    return figure

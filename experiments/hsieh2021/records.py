@@ -20,7 +20,7 @@ from pertinent.stats import Difference, Interval, bootstrap, paired_difference
 
 sys.path.append(str(Path(__file__).parents[1]))
 
-from shared.pages import fill_in, table
+from shared.legacy import fill_in, table
 
 __all__ = ["Records", "Writer", "difference", "fill_in", "interval", "shown", "table"]
 

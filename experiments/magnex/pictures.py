@@ -23,7 +23,7 @@ from pertinent.results.explanation import Explanation
 
 sys.path.append(str(Path(__file__).parents[1]))
 
-from shared.pages import fill_in
+from shared.legacy import fill_in
 
 HERE = Path(__file__).parent
 IMAGES = 6

@@ -23,7 +23,7 @@ from stages import Job, stages_of
 
 sys.path.append(str(Path(__file__).parents[1]))
 
-from shared.stages import Pool, Stage, is_made
+from shared.legacy import Pool, Stage, is_made
 
 SIZES: dict[str, dict[str, int]] = {
     "imdb": {"steps": 1000, "train": 3000, "test": 200, "timed": 10, "together": 1000},

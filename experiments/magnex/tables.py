@@ -22,7 +22,7 @@ from pertinent.stats import bootstrap, paired_difference
 
 sys.path.append(str(Path(__file__).parents[1]))
 
-from shared.pages import fill_in, table
+from shared.legacy import fill_in, table
 
 README = Path(__file__).parent / "README.md"
 SUFFICIENCY, SPARSITY = METRICS

@@ -42,7 +42,7 @@ from pertinent.results.explanation import Explanation, Explanations
 
 sys.path.append(str(Path(__file__).parents[1]))
 
-from shared.stages import Pool
+from shared.legacy import Pool
 
 Result = dict[str, Any]
 OURS, PAPERS = "leave-one-out", "moving-average"

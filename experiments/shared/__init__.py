@@ -1,1 +1,1 @@
-"""What the experiments share."""
+"""Runner, pages and data that all experiments share."""

@@ -1,100 +1,149 @@
-"""Stages of a measurement: each runs in a process of its own, and writes one JSON file.
-
-What is there already is not made again, so a run that was stopped goes on. A stage that fails says so in its
-file and is tried again by the next run.
-"""
+"""Stages of a paper's experiments, and the jobs that a stage consists of."""
 
 from __future__ import annotations
 
 import json
-import multiprocessing
-import time
-import traceback
-from collections.abc import Callable, Mapping
-from multiprocessing.process import BaseProcess
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-Stage = Callable[[], dict[str, Any]]
+from pertinent.files import atomic_write
 
 
-def is_made(path: Path) -> bool:
-    """Whether a stage was carried out, and did not fail."""
-    return path.is_file() and "error" not in json.loads(path.read_text())
+@dataclass(frozen=True)
+class Run:
+    """Folders, device and deadline of a run.
+
+    Attributes
+    ----------
+    data
+        Folder with one folder for each data set.
+    encoder
+        Folder with a pretrained encoder in transformers' format.
+    work
+        Folder for models and fitted explainers.
+    results
+        Folder for records and logs.
+    device
+        Torch device that a job computes on.
+    end
+        Time, in seconds since the epoch, by which a job should have written its record.
+    """
+
+    data: Path = Path("data")
+    encoder: Path = Path("encoder")
+    work: Path = Path("work")
+    results: Path = Path("results")
+    device: str = "cpu"
+    end: float = math.inf
 
 
-def carry_out(made: Path, stage: Stage, tf32: bool) -> None:
-    """Run one stage, and write what it found, or why it failed."""
-    import torch
+@dataclass(frozen=True)
+class Job:
+    """A record and the function that computes it.
 
-    if tf32:
-        torch.set_float32_matmul_precision("high")
-    torch.set_num_threads(1)
-    start = time.perf_counter()
-    try:
-        result = stage()
-    except Exception:  # noqa: BLE001 (the others go on)
-        result = {"error": traceback.format_exc()[-2000:]}
-    result["wall seconds"] = round(time.perf_counter() - start, 2)
-    unfinished = made.with_suffix(".part")
-    unfinished.write_text(json.dumps(result))
-    unfinished.rename(made)
+    Attributes
+    ----------
+    record
+        Name of a file in the results folder. The runner writes what `compute` returns: a value to a ``.json``
+        file, rows to a ``.jsonl`` file. If `compute` yields several values, each replaces the one before.
+    compute
+        Function of the run, which another process can import.
+    needs
+        Records that must be complete before the job starts.
+    inputs
+        Number of inputs that the record must cover; a record that covers fewer is continued.
+    """
 
-
-class Pool:
-    """Stages that run side by side, at most so many `processes` at a time, until the time `last`."""
-
-    def __init__(self, processes: int, last: float, *, tf32: bool = False) -> None:
-        self.processes, self.last, self.tf32 = processes, last, tf32
-        self.running: dict[Path, tuple[BaseProcess, float]] = {}
+    record: str
+    compute: Callable[[Run], Any]
+    needs: Sequence[str] = ()
+    inputs: int = 0
 
     @property
-    def in_time(self) -> bool:
-        """Whether there is time left."""
-        return time.time() < self.last
+    def name(self) -> str:
+        """Return the name of the record without its suffix."""
+        return self.record.rpartition(".")[0]
+
+    def is_done(self, results: Path) -> bool:
+        """Return whether the record is complete."""
+        return is_complete(results / self.record, self.inputs)
+
+
+def is_complete(path: Path, inputs: int = 0) -> bool:
+    """Return whether a record exists, was finished, and covers a number of inputs."""
+    if not path.is_file():
+        return False
+    content = read_record(path) if path.suffix == ".json" else None
+    if not isinstance(content, dict):
+        return True
+    return content.get("finished") is not False and content.get("wanted", inputs) >= inputs
+
+
+def read_record(path: Path) -> Any:
+    """Return the content of a JSON record."""
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def write_record(path: Path, content: Any) -> None:
+    """Write a value to a ``.json`` file or rows to a ``.jsonl`` file, atomically."""
+    rows = path.suffix == ".jsonl"
+    text = "".join(f"{json.dumps(row)}\n" for row in content) if rows else json.dumps(content)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def carry_out(job: Job, run: Run) -> None:
+    """Compute a job's record and write it."""
+    path, content = run.results / job.record, job.compute(run)
+    if isinstance(content, Iterator):
+        last = None
+        for last in content:
+            write_record(path, last | {"finished": False})
+        content = None if last is None else last | {"finished": True}
+    if content is not None:
+        write_record(path, content)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A function that yields jobs; its keyword parameters are options of the command line.
+
+    Attributes
+    ----------
+    after
+        Stages whose records the function reads, so that it is called only when they are complete.
+    alone
+        Whether jobs run one after the other, because their time is measured.
+    """
+
+    function: Callable[..., Iterable[Job] | None]
+    after: Sequence[str] = ()
+    alone: bool = False
 
     @property
-    def is_full(self) -> bool:
-        """Whether no more may be begun now."""
-        return len(self.running) >= self.processes
+    def name(self) -> str:
+        """Return the name on the command line."""
+        return self.function.__name__.replace("_", "-")
 
-    def begin(self, made: Path, stage: Stage) -> None:
-        """Start a stage."""
-        start = multiprocessing.get_context("spawn")  # CUDA does not survive a fork
-        process = start.Process(target=carry_out, args=(made, stage, self.tf32))
-        process.start()
-        self.running[made] = process, time.time()
 
-    def collect(self) -> None:
-        """Wait a little, and say which are done."""
-        time.sleep(0.3)
-        for made, (process, since) in list(self.running.items()):
-            if not process.is_alive():
-                del self.running[made]
-                state = "done" if is_made(made) else "FAILED"
-                print(f"{made.stem}: {state} ({time.time() - since:.0f} s)", flush=True)
+@dataclass
+class Stages:
+    """Stages of a paper by name, in the order in which they were added."""
 
-    def stop(self) -> None:
-        """End what is still running."""
-        for made, (process, since) in self.running.items():
-            process.kill()
-            print(f"{made.stem}: stopped, time is up ({time.time() - since:.0f} s)", flush=True)
+    by_name: dict[str, Stage] = field(default_factory=dict)
 
-    def run(self, stages: Mapping[Path, Stage], needs: Mapping[Path, Path] | None = None) -> None:
-        """Run the stages that are not made, in their order, until all are done or time is up.
+    def add(self, *, after: Sequence[str] = (), alone: bool = False) -> Callable[[Any], Any]:
+        """Return a decorator that adds a function as a stage."""
 
-        A stage that `needs` the file of another one is passed over until that is made.
-        """
-        waiting = {made: stage for made, stage in stages.items() if not is_made(made)}
-        needed = needs or {}
-        while self.in_time:
-            ready = [made for made in waiting if made not in needed or is_made(needed[made])]
-            for made in ready[: max(0, self.processes - len(self.running))]:
-                self.begin(made, waiting.pop(made))
-            if not self.running:
-                break
-            self.collect()
-        self.stop()
-        why = "what it needs is missing" if self.in_time else "time is up"
-        for made in waiting:
-            print(f"{made.stem}: left out, {why}", flush=True)
+        def decorate(function: Callable[..., Iterable[Job] | None]) -> Any:
+            stage = Stage(function, after, alone)
+            if stage.name in self.by_name:
+                raise ValueError(f"There are two stages called {stage.name!r}.")
+            self.by_name[stage.name] = stage
+            return function
+
+        return decorate

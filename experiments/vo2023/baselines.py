@@ -32,7 +32,7 @@ from pertinent.stats import Difference, bootstrap, paired_difference
 
 sys.path.append(str(Path(__file__).parents[1]))
 
-from shared.pages import table
+from shared.legacy import table
 
 BOX = "network"
 DEV = "dev faithfulness"

@@ -46,7 +46,7 @@ from sets import TEXTS, read
 
 sys.path.append(str(Path(__file__).parents[1]))
 
-from shared.pages import fill_in, table
+from shared.legacy import fill_in, table
 
 BOXES = ("network", "linear")
 BOX_SECONDS = 300

@@ -15,7 +15,7 @@ from pertinent.stats import Interval, bootstrap
 
 sys.path.append(str(Path(__file__).parents[1]))
 
-from shared.pages import fill_in, table
+from shared.legacy import fill_in, table
 
 __all__ = ["ROWS", "fill_in", "of", "over", "read_results", "shown", "table"]
 

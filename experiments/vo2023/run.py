@@ -18,7 +18,7 @@ from stages import Job, boxes, stages_of, timings
 
 sys.path.append(str(Path(__file__).parents[1]))
 
-from shared.stages import Pool
+from shared.legacy import Pool
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Which of the paper's findings hold here: each as a difference between paired numbers of the same texts."""
+"""The paper's findings: each as a difference between paired numbers of the same texts."""
 
 from __future__ import annotations
 
@@ -6,119 +6,128 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from collect import Results, difference, shown_difference
-from earlier import EARLIER
-from sets import SETS, TARGETS
 
+from experiments.shared.intervals import difference, show
+from experiments.yang2023.results import Results
+from experiments.yang2023.sets import SETS, TARGETS
+from pertinent.array_types import Floats
 from pertinent.stats import Difference
 
 WITH_SVS = "svs spearman"
-OfSet = Callable[[Results, str], Difference | None]
+Gap = Callable[[Results, str], Difference | None]
+"""Function from the records and a data set to a difference."""
 SETS_OF_FINDINGS = ("sst2", "mnli", "imdb")
 OF_EARLIER, OF_SECOND = "¹", "²"
 """Marks of differences that are not of the later run's models."""
 
+EARLIER: dict[str, dict[str, tuple[float, float, float]]] = {
+    "amortized is better than FastSHAP": {"sst2": (0.03, 0.02, 0.05), "imdb": (0.11, 0.08, 0.14)},
+    "(ours) `shapley` with 500 evaluations is nearer to the reference than SVS-25": {
+        "sst2": (0.03, 0.02, 0.03),
+        "mnli": (0.01, 0.01, 0.02),
+        "imdb": (-0.13, -0.15, -0.12),
+    },
+}
+"""Means and intervals that an earlier run printed, where the later ones have no records."""
+
 
 @dataclass(frozen=True)
 class Finding:
-    """What the paper found, its numbers, and a difference that is positive where it holds."""
+    """A finding of the paper, its numbers, and a difference that is positive where it holds."""
 
     text: str
     paper: str
     measured: str
-    of_set: OfSet
+    gap: Gap
 
 
-def between(more: str, less: str, measure: str) -> OfSet:
-    """The first method's measure minus the second's."""
-
-    def of_set(results: Results, which: str) -> Difference | None:
-        stages = [f"method-{name}" for name in (more, less)]
-        return difference(*(results.column(which, stage, measure) for stage in stages))
-
-    return of_set
+def of_columns(more: tuple[str, ...], less: tuple[str, ...]) -> Gap:
+    """Return the difference of two columns, each named by record, measure and, perhaps, row."""
+    return lambda results, dataset: difference(*(results.column(dataset, *column) for column in (more, less)))
 
 
-def below(method: str, limit: float) -> OfSet:
-    """How far a method's correlation between seeds is below a limit."""
-
-    def of_set(results: Results, which: str) -> Difference | None:
-        found = results.column(which, f"method-{method}", "spearman")
-        return None if found is None else difference(np.full(len(found), limit), found)
-
-    return of_set
+def between(more: str, less: str, measure: str) -> Gap:
+    """Return a measure of one method minus that of another."""
+    return of_columns((f"method-{more}", measure), (f"method-{less}", measure))
 
 
-def padding(results: Results, which: str) -> Difference | None:
-    """Return how much more stable the tokens' ranks by KS-200 are without padding among the players."""
-    stages = ("method-KS-200", "padded-KS-200")
-    return difference(*(results.column(which, stage, "spearman") for stage in stages))
+def adaption(m: int, more: str, less: str) -> Gap:
+    """Return one row of Table 5 with m permutations minus another, of the same texts and trainings."""
+    return of_columns((f"adapted-{m}", WITH_SVS, more), (f"adapted-{m}", WITH_SVS, less))
 
 
-def shorter(results: Results, which: str) -> Difference | None:
-    """The correlation between seeds of KS-200 on the shorter half of the texts minus that on the longer."""
-    found = results.column(which, "method-KS-200", "spearman")
-    lengths = results.column(which, "method-KS-200", "features")
-    if found is None or lengths is None:
-        return None
+padding = of_columns(("method-KS-200", "spearman"), ("padded-KS-200", "spearman"))
+"""How much more stable the tokens' ranks by KS-200 are without padding among the players."""
+
+
+def below(method: str, limit: float) -> Gap:
+    """Return how far a method's correlation between seeds is below a limit."""
+
+    def gap(results: Results, dataset: str) -> Difference | None:
+        values = results.column(dataset, f"method-{method}", "spearman")
+        return None if values is None else difference(np.full(len(values), limit), values)
+
+    return gap
+
+
+def halves(values: Floats, lengths: Floats) -> Difference | None:
+    """Return the values of the shorter half of the texts minus those of the longer half."""
     order = np.argsort(lengths, kind="stable")
     half = len(order) // 2
-    return difference(found[order[:half]], found[order[-half:]])
+    return difference(values[order[:half]], values[order[-half:]])
 
 
-def adapted(m: int, more: str, less: str) -> OfSet:
-    """One row of Table 5 with m permutations minus another, of the same texts and trainings."""
-
-    def of_set(results: Results, which: str) -> Difference | None:
-        return difference(*(results.column(which, f"adapted-{m}", WITH_SVS, row) for row in (more, less)))
-
-    return of_set
+def shorter(results: Results, dataset: str) -> Difference | None:
+    """Return the correlation between seeds of KS-200, of the shorter half of the texts minus the longer."""
+    values = results.column(dataset, "method-KS-200", "spearman")
+    lengths = results.column(dataset, "method-KS-200", "features")
+    return None if values is None or lengths is None else halves(values, lengths)
 
 
-def transferred(source: str, beside: str = "KS-100") -> OfSet:
-    """Amortized minus another method, both of a model of another set."""
+def transfer(source: str, other: str = "KS-100") -> Gap:
+    """Return amortized minus another method, both of a model of another data set."""
 
-    def of_set(results: Results, which: str) -> Difference | None:
-        if TARGETS.get(source) != which:
+    def gap(results: Results, dataset: str) -> Difference | None:
+        if TARGETS.get(source) != dataset:
             return None
-        rows = (results.column(source, f"transfer-{which}", WITH_SVS, n) for n in ("amortized", beside))
-        return difference(*rows)
+        names = ("amortized", other)
+        return difference(*(results.column(source, f"transfer-{dataset}", WITH_SVS, n) for n in names))
 
-    return of_set
+    return gap
 
 
-def faster(stage: str) -> OfSet:
+def speedup(stage: str) -> Gap:
     """Return the ratio of the seconds of KS-200 to those of the amortized model, minus 1."""
 
-    def of_set(results: Results, which: str) -> Difference | None:
-        found = results.stage(which, stage)
-        if found is None:
+    def gap(results: Results, dataset: str) -> Difference | None:
+        record = results.stage(dataset, stage)
+        if record is None:
             return None
-        slow, fast = (np.array(found["alone"][name]) for name in ("KS-200", "amortized"))
+        slow, fast = (np.array(record["alone"][name]) for name in ("KS-200", "amortized"))
         return difference(slow / fast, np.ones(len(fast)))
 
-    return of_set
+    return gap
 
 
-def calibrated(beside: str) -> OfSet:
-    """Accuracy on MRPC with explanations by the amortized model minus that with another method's."""
+def calibration(other: str) -> Gap:
+    """Return the accuracy on MRPC with the amortized model minus that with another method."""
 
-    def of_set(results: Results, which: str) -> Difference | None:
-        rows = (results.stage(which, "calibration") or {}).get("rows", {})
-        found = rows.get("amortized", {}).get(f"beside {beside}")
-        return None if found is None else Difference(**found)
+    def gap(results: Results, dataset: str) -> Difference | None:
+        rows = (results.stage(dataset, "calibration") or {}).get("rows", {})
+        plain = rows.get("amortized", {}).get(f"beside {other}")
+        return None if plain is None else Difference(**plain)
 
-    return of_set
+    return gap
 
 
-def masked(more: str, less: str) -> OfSet:
-    """Accuracy with the top 20% of the one masked minus that of the other, as the paper masks."""
+def masking(more: str, less: str) -> Gap:
+    """Return the accuracy with the top 20% of one masked minus that of another, as the paper masks."""
 
-    def of_set(results: Results, which: str) -> Difference | None:
-        rows = [results.right(which, f"method-{name}", "pad-token", "0.2") for name in (more, less)]
-        return difference(*rows)
+    def gap(results: Results, dataset: str) -> Difference | None:
+        names = (more, less)
+        return difference(*(results.right(dataset, f"method-{name}", "pad-token", "0.2") for name in names))
 
-    return of_set
+    return gap
 
 
 FINDINGS = (
@@ -177,79 +186,79 @@ FINDINGS = (
         "amortized is faster than KS-200, on one H200",
         "40 to 60 times as fast",
         "seconds of KS-200 / of amortized − 1, texts one by one",
-        faster("seconds-alone"),
+        speedup("seconds-alone"),
     ),
     Finding(
         "amortized is faster than KS-200, on one core of a CPU",
         "40 to 60 times as fast, A100",
         "seconds of KS-200 / of amortized − 1, texts one by one",
-        faster("seconds-cpu"),
+        speedup("seconds-cpu"),
     ),
     Finding(
         "Alg. 1 with 2 permutations is better than these alone",
         "0.64 > 0.52, 0.47 > 0.41",
         "difference of ρ with SVS-25",
-        adapted(2, "alg. 1", "SVS"),
+        adaption(2, "alg. 1", "SVS"),
     ),
     Finding(
         "… with 5",
         "0.71 > 0.69, 0.57 > 0.55",
         "difference of ρ with SVS-25",
-        adapted(5, "alg. 1", "SVS"),
+        adaption(5, "alg. 1", "SVS"),
     ),
     Finding(
         "… and than the prediction",
         "0.71 > 0.61, 0.57 > 0.42",
         "difference of ρ with SVS-25",
-        adapted(5, "alg. 1", "prediction"),
+        adaption(5, "alg. 1", "prediction"),
     ),
     Finding(
         "(ours) precision weights are better than Alg. 1",
         "–",
         "difference of ρ with SVS-25, 5 permutations",
-        adapted(5, "ours", "alg. 1"),
+        adaption(5, "ours", "alg. 1"),
     ),
     Finding(
         "in another domain amortized is better than KS-100",
         "0.50 > 0.46",
         "difference of ρ with SVS-25, Yelp-Polarity → SST-2",
-        transferred("yelp"),
+        transfer("yelp"),
     ),
     Finding(
         "… than KS-100 with padding among the players",
         "0.50 > 0.46",
         "the same",
-        transferred("yelp", "KS-100, padded"),
+        transfer("yelp", "KS-100, padded"),
     ),
     Finding(
         "… from IMDB, than KS-100",
         "–",
         "the same, IMDB → SST-2",
-        transferred("imdb"),
+        transfer("imdb"),
     ),
     Finding(
         "amortized is more faithful than KS-200",
         "Figure 5",
         "accuracy without the top 20% of KS-200 − of amortized",
-        masked("KS-200", "amortized"),
+        masking("KS-200", "amortized"),
     ),
     Finding(
         "SVS-25 is more faithful than amortized",
         "Figure 5",
         "accuracy without the top 20% of amortized − of SVS-25",
-        masked("amortized", "SVS-25"),
+        masking("amortized", "SVS-25"),
     ),
     Finding(
         "calibration: amortized is better than KS-2000",
         "–",
         "accuracy on MRPC",
-        calibrated("KS-2000"),
+        calibration("KS-2000"),
     ),
     Finding(
         "… with padding among the players",
         "68.0 > 67.4",
         "accuracy on MRPC",
-        calibrated("KS-2000, padded"),
+        calibration("KS-2000, padded"),
     ),
     Finding(
         "(ours) `shapley` with 200 evaluations is nearer to the reference than amortized",
@@ -266,10 +275,10 @@ FINDINGS = (
 )
 
 
-def verdict(found: list[Difference]) -> str:
-    """What the intervals say, of all sets together."""
-    holds, fails = [each.low > 0 for each in found], [each.high < 0 for each in found]
-    if not found:
+def verdict(gaps: list[Difference]) -> str:
+    """Return what the intervals say, of all data sets together."""
+    holds, fails = [gap.low > 0 for gap in gaps], [gap.high < 0 for gap in gaps]
+    if not gaps:
         return "–"
     if all(holds):
         return "yes"
@@ -279,31 +288,29 @@ def verdict(found: list[Difference]) -> str:
 
 
 def rows(results: Results) -> list[list[str]]:
-    """A row for each finding: what the paper found, the difference on each set, and whether it holds."""
-    made = []
+    """Return a row for each finding: the paper's numbers, our differences, and the verdict."""
+    lines = []
     for finding in FINDINGS:
-        found, cells = [], []
-        for which in SETS_OF_FINDINGS:
-            own, mark = measured(results, finding, which)
-            found += [] if own is None else [own]
-            cells.append(shown_difference(own) + mark)
-        made.append([finding.text, finding.paper, finding.measured, *cells, verdict(found)])
-    return made
+        pairs = [measured(results, finding, dataset) for dataset in SETS_OF_FINDINGS]
+        cells = [show(gap, "+.2f") + mark for gap, mark in pairs]
+        answer = verdict([gap for gap, _ in pairs if gap is not None])
+        lines.append([finding.text, finding.paper, finding.measured, *cells, answer])
+    return lines
 
 
-def measured(results: Results, finding: Finding, which: str) -> tuple[Difference | None, str]:
-    """The difference of a finding on a set, and a mark that says of which run it is, if not of the later."""
+def measured(results: Results, finding: Finding, dataset: str) -> tuple[Difference | None, str]:
+    """Return the difference of a finding on a data set, and a mark if it is not of the later run."""
     for run, mark in ((results, ""), (results.second, OF_SECOND)):
-        found = None if run is None else finding.of_set(run, which)
-        if found is not None:
-            return found, mark
-    if which in EARLIER.get(finding.text, {}):
-        mean, low, high = EARLIER[finding.text][which]
-        return Difference(mean, low, high, np.nan, 0), OF_EARLIER
+        gap = None if run is None else finding.gap(run, dataset)
+        if gap is not None:
+            return gap, mark
+    if dataset in EARLIER.get(finding.text, {}):
+        mean, low, high = EARLIER[finding.text][dataset]
+        return Difference(mean, low, high, 0, np.nan), OF_EARLIER
     return None, ""
 
 
 def head() -> list[str]:
-    """The columns of `rows`."""
-    names = [SETS[which].name for which in SETS_OF_FINDINGS]
+    """Return the heads of the columns of `rows`."""
+    names = [SETS[dataset].name for dataset in SETS_OF_FINDINGS]
     return ["finding", "paper, Yelp / MNLI", "measured here", *names, "holds"]

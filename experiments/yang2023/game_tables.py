@@ -1,189 +1,173 @@
-"""Write the tables of paper_game.md from the records of paper_game.py and what calibrate.py made of them.
-
-    python experiments/yang2023/game_tables.py --records RECORDS
-
-Without `--records`, those of game_records.tar.xz.
-"""
+"""Tables of the paper's game."""
 
 from __future__ import annotations
 
-import argparse
-import tarfile
-import tempfile
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 
 import numpy as np
-import paper
-from collect import Results, difference, fill_in, number, shown, shown_difference, table
-from game_measures import MEASURES, REFERENCE, TRUTH, agreement, seeds, spread, squared_difference, stability
-from game_records import Record
-from learned_tables import calibration
-from sets import SETS, TARGETS
 
+from experiments.shared.intervals import difference, number, show, show_mean
+from experiments.shared.pages import MISSING, table
+from experiments.yang2023 import paper
+from experiments.yang2023.conclusions import halves
+from experiments.yang2023.game_record import MEASURES, REFERENCE, TRUTH, GameRecord, squared_difference
+from experiments.yang2023.results import show_error
+from experiments.yang2023.sets import SETS, TARGETS
 from pertinent.stats import Difference
 
-FOLDER = Path(__file__).parent
-ARCHIVE, PAGE = FOLDER / "game_records.tar.xz", FOLDER / "paper_game.md"
-SAMPLED = ("KS-25", "KS-100", "KS-200", "KS-2000")
-ESTIMATORS = ("captum", "ours")
-BESIDE = {"yelp": paper.YELP} | paper.BESIDE
-Records = dict[str, Record]
+METHODS = [
+    ("SVS-25", "SVS-25"),
+    *(
+        (f"{name}, {whose}", name)
+        for name in ("KS-25", "KS-100", "KS-200", "KS-2000")
+        for whose in ("captum", "ours")
+    ),
+    ("amortized", "amortized"),
+]
+"""Methods, each with its name in the paper."""
+COUNTERPARTS = {"yelp": paper.YELP} | paper.COUNTERPARTS
+Records = Mapping[str, GameRecord]
 
 
-def stability_table(records: Records) -> str:
-    """Tables 1 and 2, and of Table 4 the row of all training texts."""
+def rows_of(records: Records) -> Iterator[tuple[str, GameRecord, str, str]]:
+    """Yield each data set that has a record, the record, and each method with its name in the paper."""
+    for dataset in COUNTERPARTS:
+        for method, name in METHODS if dataset in records else ():
+            yield dataset, records[dataset], method, name
+
+
+def stability(records: Records) -> str:
+    """Return Tables 1 and 2, and of Table 4 the row of all training texts."""
     rows = []
-    for which, method, name in _rows(records):
-        runs = seeds(records[which], which, method)
-        found = {key: stability(runs, measure) for key, measure in MEASURES.items()}
-        beside = BESIDE[which]
-        published: tuple[float | None, ...] = paper.STABILITY[beside].get(name, (None,) * 4)
-        if name == "amortized":
-            published = (paper.TRAINING[beside][100], None, None, None)
-        cells = [
-            cell
-            for value, key in zip(published, MEASURES, strict=False)
-            for cell in (number(value), shown(found[key], 4 if key == "MSE" else 2))
-        ]
-        special = stability(seeds(records[which], which, method, special=True))
-        cells.insert(2, shown(special))
-        texts = "–" if found["ρ"] is None else str(len(found["ρ"]))
-        rows.append([f"{SETS[which].name}, {method}", texts, str(len(runs)), *cells])
-    head = ["", "texts", "seeds", "ρ: paper", "ours", "with special tokens"]
-    head += ["top 5: paper", "ours", "top 10: paper", "ours", "MSE: paper", "ours"]
-    return table(head, [row for row in rows if row[1] != "–"])
-
-
-def approximation_table(records: Records) -> str:
-    """Table 3."""
-    rows = []
-    for which, method, name in _rows(records):
-        record = records[which]
-        found = agreement(record, which, method)
-        published = paper.APPROXIMATION[BESIDE[which]].get(name, (None, None))
-        rows.append(
-            [
-                f"{SETS[which].name}, {method}",
-                "–" if found is None else str(len(found)),
-                number(published[0]),
-                shown(found),
-                number(spread(record, which, method), ".3f"),
-                shown(agreement(record, which, method, special=True)),
-                shown(agreement(record, which, method, truth=REFERENCE)),
-                number(published[1], ".1e"),
-                shown(agreement(record, which, method, measure=squared_difference), 4),
-            ]
-        )
-    head = ["", "texts", "ρ with SVS-25: paper", "ours", "SD over seeds", "with special tokens"]
-    return table(
-        [*head, "ρ with the reference", "MSE: paper", "ours"], [row for row in rows if row[1] != "–"]
-    )
-
-
-def transfer_table(records: Records) -> str:
-    """Section 6.4, with the lead of the amortized model over each method."""
-    rows = []
-    for which, target in TARGETS.items():
-        record = records.get(which)
-        if record is None:
+    for dataset, record, method, name in rows_of(records):
+        values = {key: record.stability(dataset, method, measure) for key, measure in MEASURES.items()}
+        if values["ρ"] is None:
             continue
-        for method, published in _methods():
-            found = agreement(record, target, method)
-            rows.append(
-                [
-                    f"{SETS[which].name} → {SETS[target].name}, {method}",
-                    "–" if found is None else str(len(found)),
-                    number(paper.TRANSFER.get(published, (None,))[0]),
-                    shown(found),
-                    number(spread(record, target, method), ".3f"),
-                    shown(agreement(record, target, method, special=True)),
-                    shown(agreement(record, target, method, truth=REFERENCE)),
-                    *(_lead(record, target, method, special=special) for special in (False, True)),
-                ]
-            )
+        counterpart = COUNTERPARTS[dataset]
+        published: tuple[float | None, ...] = paper.STABILITY[counterpart].get(name, (None,) * 4)
+        if name == "amortized":
+            published = (paper.TRAINING[counterpart]["100"], None, None, None)
+        ours = [show_error(own) if key == "MSE" else show_mean(own) for key, own in values.items()]
+        cells = [cell for pair in zip(map(number, published), ours, strict=False) for cell in pair]
+        cells.insert(2, show_mean(record.stability(dataset, method, special=True)))
+        seeds = len(record.seeds(dataset, method))
+        rows.append([f"{SETS[dataset].name}, {method}", str(len(values["ρ"])), str(seeds), *cells])
+    head = ["", "texts", "seeds", "ρ: paper", "ours", "with special tokens"]
+    return table([*head, "top 5: paper", "ours", "top 10: paper", "ours", "MSE: paper", "ours"], rows)
+
+
+def approximation(records: Records) -> str:
+    """Return Table 3."""
+    rows = []
+    for dataset, record, method, name in rows_of(records):
+        values = record.agreement(dataset, method)
+        if values is not None:
+            published = paper.APPROXIMATION[COUNTERPARTS[dataset]].get(name, (None, None))
+            errors = record.agreement(dataset, method, measure=squared_difference)
+            cells = [number(published[0]), *agreements(record, dataset, method)]
+            cells += [number(published[1], ".1e"), show_error(errors)]
+            rows.append([f"{SETS[dataset].name}, {method}", str(len(values)), *cells])
+    head = ["", "texts", "ρ with SVS-25: paper", "ours", "SD over seeds", "with special tokens"]
+    return table([*head, "ρ with the reference", "MSE: paper", "ours"], rows)
+
+
+def transfer(records: Records) -> str:
+    """Return the table of Section 6.4, with the lead of the amortized model over each method."""
+    rows = []
+    for dataset, target in TARGETS.items():
+        record = records.get(dataset)
+        for method, name in METHODS if record else ():
+            values = record.agreement(target, method)
+            if values is not None:
+                published = number(paper.TRANSFER.get(name, (None,))[0])
+                leads = [lead(record, target, method, special=special) for special in (False, True)]
+                label = f"{SETS[dataset].name} → {SETS[target].name}, {method}"
+                rows.append([label, str(len(values)), published, *agreements(record, target, method), *leads])
     head = ["", "texts", "paper", "ρ with SVS-25", "SD over seeds", "with special tokens"]
-    head += ["ρ with the reference", "amortized − this", "with special tokens"]
-    return table(head, [row for row in rows if row[1] != "–"])
+    return table([*head, "ρ with the reference", "amortized − this", "with special tokens"], rows)
 
 
-def _lead(record: Record, target: str, method: str, *, special: bool) -> str:
+def agreements(record: GameRecord, texts: str, method: str) -> list[str]:
+    """Return the agreement with SVS-25, its deviation, with special tokens, and with the reference."""
+    return [
+        show_mean(record.agreement(texts, method)),
+        number(record.spread(texts, method), ".3f"),
+        show_mean(record.agreement(texts, method, special=True)),
+        show_mean(record.agreement(texts, method, truth=REFERENCE)),
+    ]
+
+
+def lead(record: GameRecord, target: str, method: str, *, special: bool) -> str:
+    """Return by how much the amortized model agrees more with SVS-25."""
     if method == "amortized":
-        return "–"
-    both = (agreement(record, target, name, special=special) for name in ("amortized", method))
-    return shown_difference(difference(*both))
+        return MISSING
+    both = (record.agreement(target, name, special=special) for name in ("amortized", method))
+    return show(difference(*both), "+.2f")
 
 
-def findings_table(records: Records) -> str:
+def findings(records: Records) -> str:
     """Return the paper's claims as differences over the same texts, positive where they hold."""
     rows = []
-    for which in BESIDE:
-        record = records.get(which)
+    for dataset in COUNTERPARTS:
+        record = records.get(dataset)
         if record is None:
             continue
-        unstable = stability(seeds(record, which, "KS-200, captum"))
-        between = (stability(seeds(record, which, name)) for name in ("SVS-25", "KS-2000, captum"))
-        amortized = agreement(record, which, "amortized")
+        unstable = record.stability(dataset, "KS-200, captum")
+        between = (record.stability(dataset, name) for name in ("SVS-25", "KS-2000, captum"))
+        amortized = record.agreement(dataset, "amortized")
         others = ("KS-200, captum", "KS-2000, captum", "KS-200, ours", "KS-2000, ours")
-        found = [
+        gaps = [
             None if unstable is None else difference(np.full(len(unstable), 0.4), unstable),
-            shorter(record, which),
+            shorter(record, dataset),
             difference(*between),
-            *(difference(amortized, agreement(record, which, other)) for other in others),
+            *(difference(amortized, record.agreement(dataset, other)) for other in others),
         ]
-        rows.append([SETS[which].name, *map(shown_difference, found)])
+        rows.append([SETS[dataset].name, *(show(gap, "+.2f") for gap in gaps)])
     head = ["", "KS-200 is unstable: 0.40 − ρ between seeds", "more stable on the shorter half of the texts"]
     head += ["SVS-25 is more stable than KS-2000", "amortized is better than KS-200", "than KS-2000"]
     return table([*head, "than our KS-200", "than our KS-2000"], rows)
 
 
-def shorter(record: Record, which: str) -> Difference | None:
-    """Return ρ of captum's KS-200 between seeds on the shorter half of the texts minus on the longer."""
-    runs = seeds(record, which, "KS-200, captum")
-    found = stability(runs)
-    if found is None:
+def shorter(record: GameRecord, dataset: str) -> Difference | None:
+    """Return ρ of captum's KS-200 between seeds on the shorter half of the texts minus the longer half."""
+    values = record.stability(dataset, "KS-200, captum")
+    if values is None:
         return None
-    order = np.argsort([len(row) for row in runs[0][: len(found)]], kind="stable")
-    half = len(order) // 2
-    return difference(found[order[:half]], found[order[-half:]])
+    scores = record.seeds(dataset, "KS-200, captum")[0][: len(values)]
+    return halves(values, np.array([len(row) for row in scores]))
 
 
-def seconds_table(records: Records) -> str:
-    """Section 6.1: one text after the other."""
+def seconds(records: Records) -> str:
+    """Return the seconds of texts one by one (Sec. 6.1)."""
     rows = []
-    for which in BESIDE:
-        seconds = records[which].meta.get("seconds") if which in records else None
-        if seconds is None:
+    for dataset, counterpart in COUNTERPARTS.items():
+        times = records[dataset].meta.get("seconds") if dataset in records else None
+        if times is None:
             continue
         slow, batch, fast, once = (
-            np.array(seconds[name])
+            np.array(times[name])
             for name in ("KS-200, one mask per pass", "KS-200, one batch", "amortized", "one pass")
         )
-        published = paper.STABILITY[BESIDE[which]]["KS-200"][4] / paper.AMORTIZED_SECONDS
-        cells = [shown(each, 4) for each in (slow, batch, fast, once)]
-        ratios = [shown(slow / fast, 1), shown(batch / fast, 1), shown(slow / once, 1)]
-        rows.append([SETS[which].name, str(len(slow)), *cells, *ratios, f"{published:.0f}"])
+        published = paper.STABILITY[counterpart]["KS-200"][4] / paper.AMORTIZED_SECONDS
+        cells = [show_error(own) for own in (slow, batch, fast, once)]
+        ratios = [show_mean(ratio, ".1f") for ratio in (slow / fast, batch / fast, slow / once)]
+        rows.append([SETS[dataset].name, str(len(slow)), *cells, *ratios, f"{published:.0f}"])
     head = ["", "texts", "KS-200, one mask per pass", "KS-200, one batch", "amortized", "one pass"]
-    head += [
-        "one mask per pass / amortized",
-        "one batch / amortized",
-        "one mask per pass / one pass",
-        "paper",
-    ]
-    return table(head, rows)
+    head += ["one mask per pass / amortized", "one batch / amortized", "one mask per pass / one pass"]
+    return table([*head, "paper"], rows)
 
 
-def models_table(records: Records) -> str:
+def models(records: Records) -> str:
     """Return the accuracy of the classifiers, and what amortized models learned from."""
     rows = []
-    for which in BESIDE:
-        meta = records[which].meta if which in records else {}
+    for dataset in COUNTERPARTS:
+        meta = records[dataset].meta if dataset in records else {}
         if "model" in meta and "learned" in meta:
             learned = meta["learned"]
-            texts = records[which].scores(f"{which}/{TRUTH}")
+            texts = records[dataset].scores(f"{dataset}/{TRUTH}")
             rows.append(
                 [
-                    SETS[which].name,
+                    SETS[dataset].name,
                     f"{100 * meta['model']['test accuracy']:.1f}%",
                     f"{len(texts)}, {np.mean([len(row) for row in texts]):.0f} tokens on average",
                     f"{learned['texts']:,}",
@@ -195,43 +179,11 @@ def models_table(records: Records) -> str:
     return table(head, rows)
 
 
-def _rows(records: Records) -> list[tuple[str, str, str]]:
-    """Return all sets that have a record, with each method and its name in the paper."""
-    return [(which, *each) for which in BESIDE if which in records for each in _methods()]
-
-
-def _methods() -> list[tuple[str, str]]:
-    """Return all methods, each with its name in the paper."""
-    sampled = [(f"{name}, {whose}", name) for name in SAMPLED for whose in ESTIMATORS]
-    return [("SVS-25", "SVS-25"), *sampled, ("amortized", "amortized")]
-
-
-PARTS: dict[str, Callable[[Records], str]] = {
-    "models": models_table,
-    "findings": findings_table,
-    "stability": stability_table,
-    "approximation": approximation_table,
-    "transfer": transfer_table,
-    "seconds": seconds_table,
+PARTS = {
+    "models": models,
+    "findings": findings,
+    "stability": stability,
+    "approximation": approximation,
+    "transfer": transfer,
+    "seconds": seconds,
 }
-
-
-def main() -> None:
-    """Put each table between its markers."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--records", type=Path, help="a folder with SET.npz files")
-    parser.add_argument("--page", type=Path, default=PAGE)
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as unpacked:
-        if arguments.records is None:
-            with tarfile.open(ARCHIVE) as archive:
-                archive.extractall(unpacked, filter="data")
-        folder = arguments.records or Path(unpacked)
-        records = {path.stem: Record(path) for path in sorted(folder.glob("*.npz"))}
-        tables = {name: part(records) for name, part in PARTS.items()}
-        tables["calibration"] = calibration(Results(folder), "calibration-game")
-    fill_in(arguments.page, tables)
-
-
-if __name__ == "__main__":
-    main()

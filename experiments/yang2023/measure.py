@@ -1,9 +1,9 @@
-"""What is measured of explanations: agreement between seeds and with references, accuracy without the top."""
+"""Measures of explanations: agreement with references and between seeds, accuracy without top features."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,44 +35,49 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
 LEARNED = ("amortized", "FastSHAP", "FastSHAP-equal", "FastSHAP-fresh", "FastSHAP-surrogate")
 """Methods that are trained, and draw nothing when they explain."""
 SHARES = (0.01, 0.05, 0.1, 0.2)
-"""Of the features that are masked, the most important first (Figure 5)."""
+"""Shares of the features that are masked, the most important first (Figure 5)."""
 REMOVALS = ("attention-mask", "pad-token")
 """How they are masked: as in the explanations, and as in the paper."""
 AGREEMENT = ("spearman", "top_5", "top_10", "mse")
 
-Examples = Sequence[dict[str, str]]
+Texts = Sequence[dict[str, str]]
 Columns = dict[str, list[float | None]]
 
 
 @dataclass(frozen=True)
-class Truth:
-    """Reference values of each text: of many evaluations, and the paper's, one run of SVS-25."""
+class References:
+    """Reference values of each text, and the paper's: one run of SVS-25."""
 
     scores: list[Floats]
     errors: list[Floats]
     svs: list[Floats]
 
     @classmethod
-    def from_model(cls, model: Model, texts: Examples, evaluations: int) -> Truth:
+    def from_model(cls, model: Model, texts: Texts, evaluations: int) -> References:
         """Compute both, with seeds that no method has."""
-        found = explained(model, texts, "kernel-shap", seed=99, samples=evaluations)
-        svs = explained(model, texts, *METHODS["SVS-25"][:1], seed=98, **METHODS["SVS-25"][1])
-        errors = [np.zeros(len(e.scores)) if e.standard_errors is None else e.standard_errors for e in found]
-        return cls([e.scores for e in found], errors, [e.scores for e in svs])
+        reference = explain(model, texts, "kernel-shap", seed=99, samples=evaluations)
+        method, settings = METHODS["SVS-25"]
+        svs = explain(model, texts, method, seed=98, **settings)
+        zeros = [np.zeros(len(e.scores)) for e in reference]
+        errors = [
+            z if e.standard_errors is None else e.standard_errors
+            for e, z in zip(reference, zeros, strict=True)
+        ]
+        return cls([e.scores for e in reference], errors, [e.scores for e in svs])
 
     @classmethod
-    def from_dict(cls, plain: dict[str, Any]) -> Truth:
-        """The inverse of `to_dict`."""
+    def from_dict(cls, plain: dict[str, Any]) -> References:
+        """Read the plain lists of `to_dict`."""
         return cls(*([np.array(row) for row in plain[name]] for name in ("scores", "errors", "svs")))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain lists."""
+        """Return plain lists."""
         return {name: [row.tolist() for row in getattr(self, name)] for name in ("scores", "errors", "svs")}
 
 
 @dataclass(frozen=True)
 class Predicted(Metric):
-    """The class predicted without the most important features, at each share."""
+    """Class predicted without the most important features, at each share."""
 
     name = "predicted"
     paper = "Yang et al. 2023, Sec. 6.5"
@@ -85,91 +90,97 @@ class Predicted(Metric):
         return dict(zip(SHARES, answer.argmax(axis=1).astype(float).tolist(), strict=True))
 
 
-def explained(
-    model: Model, texts: Examples, method: str | Explainer, *, seed: int, **settings: Any
+def explain(
+    model: Model, texts: Texts, method: str | Explainer, *, seed: int, **settings: Any
 ) -> Explanations:
-    """Explain all of them, or raise the first failure."""
-    found: Explanations = pertinent.explain(model, list(texts), method, seed=seed, **settings, **OPTIONS)
-    if found.failures:
-        raise RuntimeError(f"Text {found.failures[0].index}: {found.failures[0].reason}")
-    return found
+    """Explain all texts, or raise the first failure."""
+    options = OPTIONS | settings
+    explanations: Explanations = pertinent.explain(model, list(texts), method, seed=seed, **options)
+    if explanations.failures:
+        failure = explanations.failures[0]
+        raise RuntimeError(f"Text {failure.index}: {failure.reason}")
+    return explanations
 
 
-def columns(found: Sequence[Explanations], truth: Truth) -> Columns:
-    """One number for each text: agreement between seeds, with the references, and what it cost.
+def columns(runs: Sequence[Explanations], references: References) -> Columns:
+    """Return numbers of each text: agreement between seeds, agreement with the references, and cost.
 
-    Agreement with references is the mean over seeds; of one seed alone there is none between seeds.
+    Agreement with references is a mean over seeds; a single seed has no agreement between seeds.
     """
     rows: list[dict[str, float]] = []
-    for i, several in enumerate(zip(*found, strict=True)):
-        row = {"features": float(len(several[0].features))}
-        if len(several) > 1:
-            own = agreement(several)
-            row |= {name: getattr(own, name) for name in AGREEMENT}
-        row["evaluations"] = float(np.mean([e.evaluations for e in several]))
-        for name, values in (("reference", truth.scores[i]), ("svs", truth.svs[i])):
-            first = np.argsort(-values, kind="stable").tolist()
+    for i, by_seed in enumerate(zip(*runs, strict=True)):
+        row = {"features": float(len(by_seed[0].features))}
+        if len(by_seed) > 1:
+            between = agreement(by_seed)
+            row |= {name: getattr(between, name) for name in AGREEMENT}
+        row["evaluations"] = float(np.mean([e.evaluations for e in by_seed]))
+        for name, values in (("reference", references.scores[i]), ("svs", references.svs[i])):
+            order = np.argsort(-values, kind="stable").tolist()
             row |= {
-                f"{name} spearman": _mean(spearman(np.stack([e.scores, values]))[0, 1] for e in several),
-                f"{name} top_5": _mean(top_in_common([e.ranking.tolist(), first], 5) for e in several),
-                f"{name} mse": _mean(((e.scores - values) ** 2).mean() for e in several),
+                f"{name} spearman": _mean(spearman(np.stack([e.scores, values]))[0, 1] for e in by_seed),
+                f"{name} top_5": _mean(top_in_common([e.ranking.tolist(), order], 5) for e in by_seed),
+                f"{name} mse": _mean(((e.scores - values) ** 2).mean() for e in by_seed),
             }
-        row["coverage"] = _mean(_coverage(e, truth.scores[i], truth.errors[i]) for e in several)
+        row["coverage"] = _mean(_coverage(e, references.scores[i], references.errors[i]) for e in by_seed)
         rows.append(row)
-    return {name: [_short(row[name]) for row in rows] for name in rows[0]}
+    return {name: [_rounded(row[name]) for row in rows] for name in rows[0]}
 
 
-def of_each_run(found: Sequence[Explanations], truth: Truth) -> dict[str, list[float | None]]:
-    """The mean agreement with the references over texts, for each seed or training alone."""
-    runs = [columns([run], truth) for run in found]
-    names = [f"{of} {what}" for of in ("svs", "reference") for what in ("spearman", "mse")]
-    return {name: [_short(np.nanmean(_numbers(run[name]))) for run in runs] for name in names}
+def means_of_runs(runs: Sequence[Explanations], references: References) -> Columns:
+    """Return the mean agreement with the references over texts, for each seed or training."""
+    each = [columns([run], references) for run in runs]
+    names = [
+        f"{reference} {measure}" for reference in ("svs", "reference") for measure in ("spearman", "mse")
+    ]
+    return {name: [_rounded(np.nanmean(np.array(run[name], dtype=float))) for run in each] for name in names}
 
 
-def adapted(fitted: AmortizedShapley, predicted: Explanations, sampled: Explanations) -> Explanations:
-    """Local adaption of each prediction by permutations that were drawn already."""
-    both = []
-    for prediction, own in zip(predicted, sampled, strict=True):
-        unknown = np.full(len(own.scores), np.nan)
-        errors = unknown if own.standard_errors is None else own.standard_errors
-        scores, errors_found = fitted.adapt(prediction.scores[None], own.scores[None], errors[None])
-        both.append(
+def adapt(fitted: AmortizedShapley, predicted: Explanations, sampled: Explanations) -> Explanations:
+    """Return local adaptions of predictions by permutations that were drawn already."""
+    adapted = []
+    for prediction, sample in zip(predicted, sampled, strict=True):
+        unknown = np.full(len(sample.scores), np.nan)
+        errors = unknown if sample.standard_errors is None else sample.standard_errors
+        scores, new_errors = fitted.adapt(prediction.scores[None], sample.scores[None], errors[None])
+        adapted.append(
             replace(
-                own,
+                sample,
                 scores=scores[0],
-                standard_errors=None if errors_found is None else errors_found[0],
-                cost=replace(own.cost, evaluations=own.evaluations + 1),
+                standard_errors=None if new_errors is None else new_errors[0],
+                cost=replace(sample.cost, evaluations=sample.evaluations + 1),
             )
         )
-    return Explanations(both)
+    return Explanations(adapted)
 
 
-def seconds_of_each(
+def least_seconds(
     explain: Mapping[str, Callable[[Any], object]], texts: Sequence[Any], repeats: int
 ) -> dict[str, list[float]]:
-    """The least of several times, in seconds, that each method takes for each text alone.
+    """Return the least of several times, in seconds, that each method takes for each text alone.
 
-    The methods take turns, so that whatever else the machine does slows all of them down.
+    The methods take turns, so that other work of the machine slows all of them down.
     """
     least = {name: [np.inf] * len(texts) for name in explain}
     for _ in range(repeats):
-        for place, text in enumerate(texts):
-            for name, own in explain.items():
+        for index, text in enumerate(texts):
+            for name, method in explain.items():
                 start = time.perf_counter()
-                own(text)
-                least[name][place] = min(least[name][place], time.perf_counter() - start)
+                method(text)
+                least[name][index] = min(least[name][index], time.perf_counter() - start)
     return least
 
 
-def accuracy(model: Model, found: Explanations, labels: Sequence[int]) -> dict[str, dict[str, list[int]]]:
-    """Whether each text is classified rightly, 1 or 0, with the top features masked and with none."""
-    whole = [int(e.prediction.values.argmax() == labels[e.index]) for e in found]
+def accuracy(
+    model: Model, explanations: Explanations, labels: Sequence[int]
+) -> dict[str, dict[str, list[int]]]:
+    """Return 1 for each text that is classified correctly, else 0, with and without the top features."""
+    whole = [int(e.prediction.values.argmax() == labels[e.index]) for e in explanations]
     right = {}
     for removal in REMOVALS:
-        measured = pertinent.evaluate(model, found, Predicted(), removal=removal, progress=False)
+        evaluation = pertinent.evaluate(model, explanations, Predicted(), removal=removal, progress=False)
         right[removal] = {"0": whole} | {
             str(share): [
-                int(e.measures["predicted"][share] == labels[e.index]) for e in measured.explanations
+                int(e.measures["predicted"][share] == labels[e.index]) for e in evaluation.explanations
             ]
             for share in SHARES
         }
@@ -177,21 +188,17 @@ def accuracy(model: Model, found: Explanations, labels: Sequence[int]) -> dict[s
 
 
 def _coverage(explanation: Explanation, values: Floats, errors: Floats) -> float:
-    """The share of scores within 1.96 standard errors of the reference, whose own error counts too."""
+    """Return the share of scores within 1.96 standard errors of the reference, whose error is included."""
     if explanation.standard_errors is None:
         return np.nan
     width = 1.96 * np.hypot(explanation.standard_errors, errors)
     return float((abs(explanation.scores - values) <= width).mean()) if np.isfinite(width).all() else np.nan
 
 
-def _numbers(values: Sequence[float | None]) -> Floats:
-    return np.array([np.nan if value is None else value for value in values])
-
-
-def _mean(values: Any) -> float:
+def _mean(values: Iterable[Any]) -> float:
     return float(np.mean(list(values)))
 
 
-def _short(value: float) -> float | None:
-    """Five digits, and ``None`` for NaN, which JSON does not have."""
+def _rounded(value: float) -> float | None:
+    """Return five digits, and ``None`` for NaN, which JSON does not have."""
     return float(f"{value:.5g}") if np.isfinite(value) else None

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from padding import PLAYERS, captum_masks, captum_regression
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, BatchEncoding
 
+from experiments.yang2023.padding import PLAYERS, captum_masks, captum_regression
 from pertinent.array_types import Floats
 
 

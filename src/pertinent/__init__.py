@@ -1,4 +1,4 @@
-"""pertinent finds, learns and tests the features a model's decision rests on."""
+"""Explain the predictions of machine-learning models by the importance of features."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from pertinent.results.explanation_folder import ExplanationFolder
     from pertinent.results.failures import Failure
     from pertinent.results.importance import Importance
+    from pertinent.runs.merge import merge
     from pertinent.runs.request import Request
-    from pertinent.runs.run_files import merge
     from pertinent.runs.service import Service
     from pertinent.study.create import create_study
     from pertinent.study.report import StudyReport, report_study
@@ -55,7 +55,7 @@ _NAMES = {
     "api.explain": "explain explain_iter",
     "runs.request": "Request",
     "runs.service": "Service",
-    "runs.run_files": "merge",
+    "runs.merge": "merge",
     "app.serve": "serve",
     "app.serve_study": "serve_study",
     "api.benchmark": "Benchmark benchmark",
@@ -93,21 +93,17 @@ _NAMES = {
 
 _HOME = {name: f"pertinent.{module}" for module, names in _NAMES.items() for name in names.split()}
 
-__all__ = ["adapt", "attack_radius", "benchmark", "compare", "evaluate", "explain", "explain_iter", "fit"]
-__all__ += ["load"]
-__all__ += ["load_explainer"]
-__all__ += ["list_methods", "list_metrics", "list_removals", "merge", "read", "save_report", "serve", "train"]
-__all__ += ["wrap", "wrap_endpoint"]
-__all__ += ["check_removal", "neighbour_stability", "sanity", "sensitivity", "stability"]
-__all__ += ["PerplexityCheck", "RemovalCheck", "Sanity", "Stability"]
-__all__ += ["Attacked", "Attacks", "Benchmark", "Evaluation", "Explanation", "ExplanationFolder"]
-__all__ += ["Explanations", "Failure", "Importance"]
-__all__ += ["StudyReport", "create_study", "report_study", "serve_study"]
-__all__ += ["Cluster", "EarlyStopping", "PertinentError", "Prompt", "Request", "Service", "Text"]
+__all__ = ["adapt", "attack_radius", "benchmark", "check_removal", "compare", "create_study", "evaluate"]
+__all__ += ["explain", "explain_iter", "fit", "list_methods", "list_metrics", "list_removals", "load"]
+__all__ += ["load_explainer", "merge", "neighbour_stability", "read", "report_study", "sanity", "save_report"]
+__all__ += ["sensitivity", "serve", "serve_study", "stability", "train", "wrap", "wrap_endpoint"]
+__all__ += ["Attacked", "Attacks", "Benchmark", "Cluster", "EarlyStopping", "Evaluation", "Explanation"]
+__all__ += ["ExplanationFolder", "Explanations", "Failure", "Importance", "PerplexityCheck", "PertinentError"]
+__all__ += ["Prompt", "RemovalCheck", "Request", "Sanity", "Service", "Stability", "StudyReport", "Text"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import on first use, so that `import pertinent` is cheap."""
+    """Import a public name on first use, so that `import pertinent` is fast."""
     if name not in _HOME:
         raise AttributeError(f"module 'pertinent' has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)

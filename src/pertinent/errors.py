@@ -93,6 +93,15 @@ def unknown(what: str, name: object, known: Iterable[str], meant: str | None = N
     return SettingError(f"Unknown {what} {safe_repr(name)}.{hint} {available}")
 
 
+def sendable(error: Exception | None) -> PertinentError | None:
+    """Return an error that can be sent to another process; other exceptions may hold what cannot."""
+    if error is None:
+        return None
+    if isinstance(error, PertinentError) and len(error.args) == 1:
+        return type(error)(str(error))
+    return ModelError(f"{type(error).__name__}: {error}")
+
+
 def require(condition: bool, setting: str, must: str, got: object) -> None:
     """Raise a `SettingError` that names the setting, what it must be and what it was."""
     if not condition:

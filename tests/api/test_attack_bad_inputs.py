@@ -77,12 +77,12 @@ def test_one_class_has_no_other():
 
     background = np.random.default_rng(0).normal(size=(20, D))
     model = pertinent.wrap(DummyClassifier().fit(background, np.zeros(20)), background=background)
-    with pytest.raises(ModelError, match=r"one class alone, '0\.0': there is no other"):
+    with pytest.raises(ModelError, match=r"only one class, '0\.0': there is no other"):
         attack_radius(model, np.ones(D), **QUIET)
 
 
 def test_a_module_of_one_class_is_refused():
-    with pytest.raises(ModelError, match="one class alone, 'only'"):
+    with pytest.raises(ModelError, match="only one class, 'only'"):
         attack_radius(wrapped(torch.nn.Linear(D, 1), classes=["only"]), np.ones(D), **QUIET)
 
 

@@ -12,7 +12,7 @@ from pertinent.errors import SettingError
 from pertinent.masks import empty_mask
 from pertinent.metrics.base import Metric
 from pertinent.outputs import Classes, LogLikelihoods
-from pertinent.runs.run import Run
+from pertinent.runs.session import Session
 
 
 class Counting:
@@ -132,7 +132,7 @@ def test_seeds_of_many_inputs_share_batches():
     function = Counting()
     batches = []
     model = pertinent.wrap(lambda rows: batches.append(len(rows)) or function(rows), kind="table")
-    from pertinent.runs.explain_run import explain_all
+    from pertinent.runs.explain import explain_all
     from pertinent.runs.run import Run
 
     requests = [
@@ -218,6 +218,6 @@ def test_a_stream_may_hand_out_one_buffer_again_and_again(tmp_path):
 )
 def test_log_likelihoods_vary_with_the_precision(dtype, output, differs):
     """A trained language model on a GPU in bfloat16 answered -1.515 and then -1.635."""
-    run = Run(SimpleNamespace(dtype=dtype, output=output))
-    assert (run.differing(np.array([-1.515]), np.array([-1.635])) is not None) == differs
-    assert run.differing(np.array([-1.5]), np.array([-2.0])) is not None
+    session = Session(SimpleNamespace(dtype=dtype, output=output))
+    assert (session.difference(np.array([-1.515]), np.array([-1.635])) is not None) == differs
+    assert session.difference(np.array([-1.5]), np.array([-2.0])) is not None

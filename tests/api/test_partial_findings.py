@@ -7,8 +7,6 @@ import torch
 import pertinent
 from pertinent.asks import Publish, Values
 from pertinent.explainers.base import Explainer, Finding
-from pertinent.runs.explain_run import explain_all
-from pertinent.runs.run import Run
 
 N = 9
 ROWS = np.random.default_rng(0).normal(size=(2, N)).round(2)
@@ -52,9 +50,9 @@ def explained(method, listener=None, rows=ROWS, removal="constant", **words):
     settings = {name: words.pop(name) for name in SETTINGS if name in words}
     request = pertinent.Request.from_method(method, settings, removal=removal, **words)
     network.rows.clear()
-    found = explain_all(Run(model, rows, on_partial=listener), [request])
-    assert not found.failures
-    return found, sorted(network.rows)
+    with pertinent.Service(model) as service:
+        futures = [service.submit(row, request, on_partial=listener) for row in rows]
+    return [future.result() for future in futures], sorted(network.rows)
 
 
 def same(one, other):
@@ -74,8 +72,8 @@ def test_estimates_of_shapley_values_are_published_round_by_round(name):
     assert rows == rows_alone
     same(found, alone)
     closer = []
-    for index, explanation in enumerate(found):
-        own = [p for p in heard if p.index == index]
+    for explanation in found:
+        own = [p for p in heard if p.input.fingerprint == explanation.input.fingerprint]
         assert len(own) >= 2
         spent = [p.evaluations for p in own]
         assert spent == sorted(set(spent))
@@ -95,8 +93,8 @@ def test_searches_publish_the_best_sets_so_far(method):
     alone, rows_alone = explained(method, **words)
     assert rows == rows_alone
     same(found, alone)
-    for index, explanation in enumerate(found):
-        own = [p.chosen for p in heard if p.index == index]
+    for explanation in found:
+        own = [p.chosen for p in heard if p.input.fingerprint == explanation.input.fingerprint]
         assert own
         assert set(own[-1]) == {0.2, 0.4}
         for chosen in own:
@@ -136,7 +134,8 @@ def test_a_search_does_not_publish_what_its_start_finds():
     model = pertinent.wrap(Recorder(), output="logit")
     settings = {"start": "kernel-shap"}
     request = pertinent.Request.from_method("parallel-local-search", settings, budget=200, sparsity=0.4)
-    explain_all(Run(model, ROWS[:1], on_partial=heard.append), [request])
+    with pertinent.Service(model) as service:
+        service.submit(ROWS[0], request, on_partial=heard.append)
     assert heard
     assert all(p.meaning == "membership" and p.chosen for p in heard)
 
@@ -156,7 +155,8 @@ def test_a_method_of_ones_own_publishes():
     heard = []
     model = pertinent.wrap(Recorder(), output="logit")
     request = pertinent.Request.from_method(Slow())
-    (found,) = explain_all(Run(model, ROWS[:1], on_partial=heard.append), [request])
+    with pertinent.Service(model) as service:
+        found = service.submit(ROWS[0], request, on_partial=heard.append).result()
     assert [int((p.scores != 0).sum()) for p in heard] == list(range(1, N + 1))
     assert [p.evaluations for p in heard] == list(range(1, N + 1))
     np.testing.assert_array_equal(heard[-1].scores, found.scores)

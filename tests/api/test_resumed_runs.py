@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import pertinent
-from pertinent.engine.journal import journal_line, read_journal
 from pertinent.errors import FileError
+from pertinent.results.journal import journal_line, read_journal
 
 ROWS = np.random.default_rng(0).normal(size=(10, 4))
 WORDS = {"removal": "constant", "budget": 30, "batch_size": 8}
@@ -63,7 +63,7 @@ def test_fewer_inputs_are_refused(tmp_path, scaled, stream):
     model = pertinent.wrap(scaled, kind="table")
     interrupted(model, ROWS, out, after=6)
     fewer = (row for row in ROWS[:4]) if stream else ROWS[:4]
-    with pytest.raises(FileError, match="begun with more inputs"):
+    with pytest.raises(FileError, match="other inputs: there are fewer of them"):
         pertinent.explain(model, fewer, "lime", out=out, **WORDS)
     found = pertinent.explain(model, ROWS, "lime", out=out, **WORDS)
     assert [e.index for e in found] == list(range(10))

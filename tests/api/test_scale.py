@@ -185,7 +185,7 @@ def test_a_waterfall_ends_at_the_logit():
 
 
 def test_the_command_line(capsys):
-    words = ["explain", "a fine film", "--method", "leave-one-out", "--no-measure", "--json", "-"]
+    words = ["explain", "a fine film", "--method", "leave-one-out", "--metrics", "none", "--json", "-"]
     assert main([*words, "--scale", "logit"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["explanations"]
     assert found["scale"] == "logit"

@@ -17,6 +17,7 @@ import pertinent.models.embedded.tables
 from pertinent.app.admission_queue import AdmissionQueue, QueueFull
 from pertinent.app.token_auth import COOKIE
 from pertinent.app.views import View, views
+from pertinent.models.tokens.generation import TransformerWriter
 from tests.app.hostile import png_head
 from tests.app.served import TOKEN, Counting, language_model, serving, site, until
 
@@ -174,10 +175,12 @@ def test_an_answer_of_a_language_model_has_scores_for_every_token(client, served
     assert given.target_name == "contrast" and "generation" not in given.details
 
 
-def test_a_model_writes_its_answer_once_for_a_prompt(client, served, writer, monkeypatch):
+def test_a_model_writes_its_answer_once_for_a_prompt(client, served, monkeypatch):
     written = []
-    own = writer.head._answered
-    monkeypatch.setattr(writer.head, "_answered", lambda *given: written.append(given) or own(*given))
+    generate = TransformerWriter.generate
+    monkeypatch.setattr(
+        TransformerWriter, "generate", lambda *prompts: written.append(prompts) or generate(*prompts)
+    )
     form = {**PROMPT, "input": {**PROMPT["input"], "text": "Who keeps the key?"}}
     found, _ = explained(client, served, **form)
     client.post("/api/methods", json=form)

@@ -17,7 +17,7 @@ def by_length(texts):
 @pytest.fixture
 def run(monkeypatch, tmp_path, capsys):
     model = pertinent.wrap(by_length, kind="text", classes=CLASSES)
-    monkeypatch.setattr("pertinent.cli.loading.load_model", lambda *_: model)
+    monkeypatch.setattr("pertinent.runs.model_names.load_model", lambda *_: model)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setenv("NO_COLOR", "1")
@@ -60,7 +60,7 @@ def test_a_method_that_scores_one_class_still_shows_and_writes_the_rest(run, tmp
 
 
 def test_metrics_with_settings_measure_as_in_python(run):
-    assert run("explain", "some more words here", "--no-measure", "--out", "a.parquet")[0] == 0
+    assert run("explain", "some more words here", "--metrics", "none", "--out", "a.parquet")[0] == 0
     metrics = "faithfulness:k=1,insertion:steps=2"
     code, _, _ = run("evaluate", "a.parquet", "--metrics", metrics, "--out", "b.parquet")
     assert code == 0
@@ -75,7 +75,7 @@ def test_metrics_with_settings_measure_as_in_python(run):
 
 
 def test_a_wrong_setting_is_named(run):
-    assert run("explain", "some words", "--no-measure", "--out", "a.parquet")[0] == 0
+    assert run("explain", "some words", "--metrics", "none", "--out", "a.parquet")[0] == 0
     code, _, err = run("evaluate", "a.parquet", "--metrics", "faithfulness:q=5")
     assert code == 2
     assert "faithfulness" in err and "'q'" in err

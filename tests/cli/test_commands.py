@@ -26,7 +26,7 @@ from tests import tiny
 
 TEXT = "w1 w2 w3 w4 w5 w6"
 ROW = json.dumps(example_row())
-FAST = ["--method", "leave-one-out", "--no-measure"]
+FAST = ["--method", "leave-one-out", "--metrics", "none"]
 
 
 @pytest.fixture(scope="session")
@@ -426,16 +426,16 @@ def test_a_finished_run_is_read_and_no_other_takes_its_place(run, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["out.parquet"]
     written = (tmp_path / "out.parquet").read_bytes()
     assert run(*command) == (0, out, "")  # to the second that the model took
-    for other in (
-        ["explain", TEXT, *FAST],
-        ["explain", TEXT, "w7 w8 w8", *FAST],
-        ["explain", TEXT, "w7 w8 w9", *FAST, "--seed", "1"],
-        ["explain", TEXT, "w7 w8 w9", *FAST, "--removal", "mask-token"],
-        ["compare", TEXT, "w7 w8 w9", "--methods", "leave-one-out,random"],
+    for other, reason in (
+        (["explain", TEXT, *FAST], "was begun with other inputs"),
+        (["explain", TEXT, "w7 w8 w8", *FAST], "was begun with other inputs"),
+        (["explain", TEXT, "w7 w8 w9", *FAST, "--seed", "1"], "holds another run"),
+        (["explain", TEXT, "w7 w8 w9", *FAST, "--removal", "mask-token"], "holds another run"),
+        (["compare", TEXT, "w7 w8 w9", "--methods", "leave-one-out,random"], "holds another run"),
     ):
         code, out, err = run(*other, "--out", "out.parquet")
         assert (code, out) == (2, "")
-        assert "holds another run" in err
+        assert reason in err
     assert (tmp_path / "out.parquet").read_bytes() == written
     pertinent.read("out.parquet").save("saved.parquet")
     code, _, err = run("explain", TEXT, *FAST, "--out", "saved.parquet")
@@ -494,7 +494,7 @@ def test_evaluation_needs_the_same_model(run, tmp_path):
     run("explain", "--row", ROW, *FAST, "--out", "row.parquet")
     code, _, err = run("evaluate", "row.parquet", "--model", "sentiment")
     assert code == 2
-    assert "name their model with --model" in err
+    assert "pass their model by --model" in err
     (tmp_path / "half.parquet").write_bytes((tmp_path / "row.parquet").read_bytes()[:100])
     code, _, err = run("evaluate", "half.parquet")
     assert code == 2

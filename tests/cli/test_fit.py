@@ -78,7 +78,7 @@ def run(prepared, tmp_path, monkeypatch, capsys):
 
 
 def scores(run, *arguments):
-    code, out, err = run("explain", *MODEL, "--no-measure", "--json", "-", *arguments)
+    code, out, err = run("explain", *MODEL, "--metrics", "none", "--json", "-", *arguments)
     assert code == 0, err
     return np.array([explanation["scores"] for explanation in json.loads(out)["explanations"]])
 

@@ -16,14 +16,14 @@ from pertinent.printable import visible
 
 EVIL = "\x1b]0;owned\x07\x1b[2Jgood\x9b31m\x7f\u202e"
 RAW = ("\x1b", "\x07", "\x9b", "\x7f", "\u202e")
-FAST = ["--method", "leave-one-out", "--no-measure"]
+FAST = ["--method", "leave-one-out", "--metrics", "none"]
 
 
 @pytest.fixture
 def run(monkeypatch, tmp_path, capsys):
     """Run a command in an empty folder on a small model; nothing raw may be printed."""
     model = pertinent.wrap(lambda texts: [[0.2, 0.8] for _ in texts], kind="text", classes=[EVIL, "yes"])
-    monkeypatch.setattr("pertinent.cli.loading.load_model", lambda *_: model)
+    monkeypatch.setattr("pertinent.runs.model_names.load_model", lambda *_: model)
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.chdir(tmp_path)
 

@@ -9,13 +9,13 @@ import pertinent
 from pertinent.cli import command_output, main
 from pertinent.errors import FileError
 
-FAST = ["--method", "leave-one-out", "--no-measure"]
+FAST = ["--method", "leave-one-out", "--metrics", "none"]
 
 
 @pytest.fixture
 def run(monkeypatch, tmp_path, capsys):
     model = pertinent.wrap(lambda texts: [[0.2, 0.8] for _ in texts], kind="text", classes=["no", "yes"])
-    monkeypatch.setattr("pertinent.cli.loading.load_model", lambda *_: model)
+    monkeypatch.setattr("pertinent.runs.model_names.load_model", lambda *_: model)
     monkeypatch.chdir(tmp_path)
 
     def go(*arguments):

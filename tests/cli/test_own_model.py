@@ -10,7 +10,7 @@ from PIL import Image
 import pertinent
 from pertinent.cli import main
 
-FAST = ["--method", "leave-one-out", "--no-measure"]
+FAST = ["--method", "leave-one-out", "--metrics", "none"]
 MODULE = """
 import pertinent
 

@@ -63,7 +63,7 @@ def own(name):
 
 
 def test_annotations_of_people_come_from_a_file(run, tmp_path):
-    run("explain", *TEXT_MODEL, "--method", "leave-one-out", "--no-measure", "--out", "e.parquet")
+    run("explain", *TEXT_MODEL, "--method", "leave-one-out", "--metrics", "none", "--out", "e.parquet")
     marked = [["bad"], ["bad"], ["good"], [1, 4], ["good"]]
     (tmp_path / "marked.json").write_text(json.dumps(marked))
     flags = ["--metrics", "precision-at-k:k=1,precision-at-k:k=2", "--annotations", "marked.json"]
@@ -76,7 +76,7 @@ def test_annotations_of_people_come_from_a_file(run, tmp_path):
 
 
 def test_annotations_of_people_come_from_a_column(run, tmp_path):
-    run("explain", *TEXT_MODEL, "--method", "leave-one-out", "--no-measure", "--out", "e.parquet")
+    run("explain", *TEXT_MODEL, "--method", "leave-one-out", "--metrics", "none", "--out", "e.parquet")
     marked = [["bad"], ["bad"], ["good"], ["bad"], ["good"]]
     pd.DataFrame({"text": TEXTS, "marks": marked}).to_parquet(tmp_path / "texts.parquet")
     lines = [json.dumps({"id": i, "marks": own}) for i, own in enumerate(marked)]

@@ -14,7 +14,7 @@ from tests import tiny
 def run(monkeypatch, tmp_path, capsys):
     model = pertinent.wrap(tiny.pair("bert"))
     before = {name: tensor.clone() for name, tensor in model.module.state_dict().items()}
-    monkeypatch.setattr("pertinent.cli.loading.load_model", lambda *_: model)
+    monkeypatch.setattr("pertinent.runs.model_names.load_model", lambda *_: model)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
 
@@ -86,7 +86,7 @@ def test_bad_usage(run, arguments, message):
 
 def test_a_model_without_parameters(run, monkeypatch):
     monkeypatch.setattr(
-        "pertinent.cli.loading.load_model",
+        "pertinent.runs.model_names.load_model",
         lambda *_: pertinent.wrap(lambda texts: [[0.5, 0.5] for _ in texts], kind="text"),
     )
     code, _, err = run("a b", "--method", "leave-one-out")

@@ -90,7 +90,7 @@ def test_every_flag_is_a_parameter_or_is_named_as_the_terminals_own(name):
 def test_defaults_and_choices_are_those_of_python(name):
     found = flags(name)
     for parameter in set(parameters(VERBS[name])) & set(found) - {*ELSEWHERE}:
-        default = parameters(VERBS[name])[parameter].default
+        default = VERBS[name].defaults.get(parameter, parameters(VERBS[name])[parameter].default)
         action = found[parameter]
         assert action.required or action.default in (default, None), parameter
         assert action.required == (default is inspect.Parameter.empty or parameter in VERBS[name].required)

@@ -18,7 +18,7 @@ def uneven(texts):
 @pytest.fixture
 def run(monkeypatch, tmp_path, capsys):
     model = pertinent.wrap(uneven, kind="text", classes=["no", "yes"])
-    monkeypatch.setattr("pertinent.cli.loading.load_model", lambda *_: model)
+    monkeypatch.setattr("pertinent.runs.model_names.load_model", lambda *_: model)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
 
@@ -98,9 +98,9 @@ def test_images_and_rows(run, monkeypatch, tmp_path):
         Image.fromarray(rng.integers(256, size=(8, 8), dtype=np.uint8)).save(tmp_path / name)
     own = {"image": pertinent.wrap(bright, kind="image"), "table": pertinent.wrap(bright, kind="table")}
     lime = ["--method", "lime", "--set", "samples=9", "--seeds", "2"]
-    monkeypatch.setattr("pertinent.cli.loading.load_model", lambda *_: own["image"])
+    monkeypatch.setattr("pertinent.runs.model_names.load_model", lambda *_: own["image"])
     code, out, _ = run("--image", "a.png", "--image", "b.png", "--features", "patches:2", *lime)
     assert (code, "10–19" in out) == (0, True)
-    monkeypatch.setattr("pertinent.cli.loading.load_model", lambda *_: own["table"])
+    monkeypatch.setattr("pertinent.runs.model_names.load_model", lambda *_: own["table"])
     code, out, _ = run("--row", "[1, 2, 3]", "--row", "[3, 1, 2]", *lime)
     assert (code, "1–9" in out) == (0, True)

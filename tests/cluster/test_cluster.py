@@ -14,7 +14,7 @@ import pertinent
 from pertinent import Cluster
 from pertinent.cluster import worker_pool
 from pertinent.errors import ClusterError, FileError, InputError, MissingExtra, ModelError, SettingError
-from pertinent.runs.explain_run import explain_all
+from pertinent.runs.explain import explain_all
 from pertinent.runs.run import Run
 
 TEXTS = [f"film {i} is {'bad' if i % 3 else 'good'}, {i * 7 % 11} stars" for i in range(24)]

@@ -15,7 +15,7 @@ import pytest
 import pertinent
 from pertinent.cli import main
 from pertinent.errors import FileError
-from pertinent.runs.blocks import NamedInput
+from pertinent.runs.run import NamedInput
 
 TEXTS = [f"film {i} is {'bad' if i % 3 else 'good'}, {i * 7 % 11} stars" for i in range(300)]
 WORDS = {"method": "leave-one-out", "progress": False}
@@ -140,7 +140,7 @@ def test_a_folder_of_files_on_the_command_line(here, capsys, file):
     assert [e.id for e in found] == [str(n) for n in range(12)]
     assert [e.index for e in found] == list(range(12))
     assert all("sufficiency" in e.measures for e in found)
-    assert main([*arguments, "--out", "r.parquet", "--no-measure", "--limit", "7"]) == 0
+    assert main([*arguments, "--out", "r.parquet", "--metrics", "none", "--limit", "7"]) == 0
     assert len(pertinent.read("r.parquet")) == 7
 
 
@@ -172,7 +172,8 @@ def test_a_driver_that_is_interrupted_and_killed_goes_on(here):
         "leave-one-out",
     ]
     words += [
-        "--no-measure",
+        "--metrics",
+        "none",
         "--batch-size",
         "16",
         "--ray",
@@ -208,7 +209,7 @@ def test_a_driver_that_is_interrupted_and_killed_goes_on(here):
     began = time.monotonic()
     _, said = process.communicate(timeout=30)
     assert process.returncode == 130 and time.monotonic() - began < 15
-    assert "what is finished is kept. To continue: pertinent explain --file texts.txt" in said
+    assert "finished work is kept. To continue: pertinent explain --file texts.txt" in said
     kept = {file: file.stat().st_mtime_ns for file in Path("run").glob("part-*")}
     process = start()
     wait_for_files(len(kept) + 1)
@@ -221,7 +222,7 @@ def test_a_driver_that_is_interrupted_and_killed_goes_on(here):
     assert kept == {file: file.stat().st_mtime_ns for file in kept}
     found = pertinent.read("run")
     assert len(found) == 120 and found.is_finished and len(found.files) == 12
-    main([*words[:7], "--method", "leave-one-out", "--no-measure", "--out", "plain", "--quiet"])
+    main([*words[:7], "--method", "leave-one-out", "--metrics", "none", "--out", "plain", "--quiet"])
     assert plain(found) == [
         {**each, "id": f"texts.txt line {i + 1}"} for i, each in enumerate(plain(pertinent.read("plain")))
     ]

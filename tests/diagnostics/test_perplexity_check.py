@@ -12,10 +12,11 @@ import pertinent
 from pertinent import Prompt
 from pertinent.asks import TokenPerplexity
 from pertinent.diagnostics.check_removal import random_masks
+from pertinent.engine.engine import Engine
 from pertinent.errors import ModelError, PertinentError
 from pertinent.models.tokens import token_perplexity
 from pertinent.removals.base import removals
-from pertinent.runs.run import Run, Work
+from pertinent.runs.session import Session
 from tests import tiny_lm
 
 PROMPT = Prompt("Who keeps the map?", sources=["Ann keeps the key.", "Bob keeps the map."], answer=" Bob")
@@ -40,11 +41,12 @@ def asked(model, questions, **options):
     def ask(masks, _input, _removal):
         return (yield TokenPerplexity(masks))
 
-    works = [
-        Work(number, input, partial(ask, masks), removals.make(removal))
+    session = Session(model)
+    jobs = [
+        session.job(number, input, partial(ask, masks), removals.make(removal))
         for number, (input, removal, masks) in enumerate(questions)
     ]
-    done = sorted(Run(model, **options).carry_out(works, len(works)), key=lambda own: own.key)
+    done = sorted(Engine(model, **options).run(jobs, len(jobs)), key=lambda own: own.key)
     assert not any(own.error for own in done)
     return [own.result for own in done]
 

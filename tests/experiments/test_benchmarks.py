@@ -26,7 +26,7 @@ def test_operations_of_an_encoder(load):
 
 def test_trees_as_sums_of_products(load):
     """A tree is the same function as its terms, and their Shapley values are those of the tree."""
-    from pertinent.explainers.shapley.exact_shapley import all_coalitions, shapley_of
+    from pertinent.masks import all_coalitions, shapley_values_of
 
     leaves = [{"leaf_value": float(v)} for v in (1.0, -2.0, 0.5, 4.0)]
     tree = {"split_feature": 0, "left_child": leaves[0]}
@@ -53,7 +53,7 @@ def test_trees_as_sums_of_products(load):
         if len(members) % 2:
             scores[list(members)] += 2 * coefficient / len(members)
     table = np.array([answer(tree, mask) for mask in all_coalitions(3)])
-    assert scores == pytest.approx(shapley_of(table))
+    assert scores == pytest.approx(shapley_values_of(table))
 
 
 def test_peers_of_papers_are_exact_with_all_masks(load):

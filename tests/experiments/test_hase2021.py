@@ -7,17 +7,18 @@ import numpy as np
 import pytest
 
 import pertinent
-from tests.miniature import scripts, write_frame
+from tests.miniature import experiment, write_frame
 
 
 @pytest.fixture
 def load():
-    with scripts("experiments/hase2021") as found:
-        yield found
+    with experiment("hase2021") as importer:
+        importer("results").RESAMPLES = 2000
+        yield importer
 
 
-def searched(probability, logs):
-    """A search of four features, one of which is kept at each sparsity but the last, where two are."""
+def search(probability, logs):
+    """A search of four features: one is kept at each sparsity but the last, where two are."""
     trajectory = {str(k): log for k, log in logs.items()}
     return SimpleNamespace(
         prediction=SimpleNamespace(values=np.array([1 - probability, probability])),
@@ -25,76 +26,6 @@ def searched(probability, logs):
         mask=lambda share: np.arange(4) < (2 if share == 0.5 else 1),
         details={"trajectory": trajectory},
     )
-
-
-def test_course_of_a_search(load):
-    """What is lost to the whole input, after so many evaluations, averaged over sparsities."""
-    own = load("explain")
-    e = searched(0.9, {1: [(5, 0.1), (30, 0.5)], 2: [(5, 0.3), (100, 0.7)]})
-    found = dict(zip(own.GRID, own.course([e])[0], strict=True))
-    assert found[10] == pytest.approx((3 * 0.8 + 0.6) / 4)
-    assert found[50] == pytest.approx((3 * 0.4 + 0.6) / 4)
-    assert found[1000] == pytest.approx((3 * 0.4 + 0.2) / 4)
-    late = searched(0.9, {1: [(20, 0.1)], 2: [(5, 0.3)]})
-    assert own.course([late])[0][0] is None  # one sparsity has nothing yet
-
-
-def test_when_a_search_has_caught_up(load):
-    own = load("own_search")
-    e = searched(0.9, {1: [(5, 0.1), (30, 0.5)], 2: [(5, 0.3), (100, 0.7)]})
-    assert own.reached([e]).tolist() == [[0.5, 0.5, 0.5, 0.7]]
-    wanted = np.array([[0.1, 0.4, 0.6, 0.7]])
-    np.testing.assert_array_equal(own.caught_up([e], wanted, 1), [[5, 30, np.nan, 100]])
-    np.testing.assert_array_equal(own.caught_up([e], np.full((1, 4), 0.2), -1), [[5, 5, 5, np.nan]])
-
-
-def test_cells_of_seeds(load, tmp_path):
-    """(seeds, inputs), in points, the mean over sparsities; a seed that was not measured is NaN."""
-    own = load("collect")
-    for seed, methods in ((0, ("lime", "gradient")), (1, ("lime",))):
-        rows = [
-            {
-                "method": method,
-                "budget": None,
-                "metric": "sufficiency",
-                "values": {"probability": [[0.1, 0.3], [0.5, 0.7]], "weight-of-evidence": [[1, 2], [3, 4]]},
-            }
-            for method in methods
-        ]
-        (tmp_path / f"sst2-standard-{seed}-sufficiency.json").write_text(json.dumps({"results": rows}))
-    results = own.Results(tmp_path)
-    key = own.Key("sst2", False, "standard", "lime", None, "sufficiency")
-    np.testing.assert_allclose(results.values(key), [[20, 60], [20, 60]])
-    np.testing.assert_allclose(results.values(key, "weight-of-evidence"), [[1.5, 3.5]] * 2)
-    other = results.values(own.Key("sst2", False, "standard", "gradient", None, "sufficiency"))
-    assert np.isnan(other[1]).all() and len(own.measured_seeds(other)) == 1
-    assert own.difference(results.values(key), other).mean == 0.0
-    assert results.values(own.Key("sst2", True, "standard", "lime", None, "sufficiency")) is None
-
-
-def test_the_best_of_a_column(load):
-    """Sufficiency is better if lower; a lead that is not clear, or too small to be seen, is none."""
-    tables = load("tables")
-    low, high = np.full((2, 30), 1.0), np.full((2, 30), 2.0)
-    assert tables._clearly_best({"a": low, "b": high}, "sufficiency") == "a"
-    assert tables._clearly_best({"a": low, "b": high}, "comprehensiveness") == "b"
-    assert tables._clearly_best({"a": low, "b": low + 0.001}, "sufficiency") is None
-    assert tables.versus(low, high, "sufficiency").startswith("1.00 points better")
-    assert tables.versus(low, high, "comprehensiveness").startswith("1.00 points worse")
-
-
-def test_budgets(load):
-    """Salience methods have as many passes as a search, both ways of a gradient counted."""
-    explain, methods = load("explain"), load("methods")
-    settings = methods.salience(1000)
-    assert settings["integrated-gradients"]["points"] * 2 + 4 == settings["lime"]["samples"] + 4 == 1000
-    runs = explain.planned(methods.SEARCHES, "sufficiency", 1000, shortest=False)
-    budgets = {}
-    for run in runs:
-        budgets.setdefault(run.method, set()).add(run.budget)
-    assert budgets["thompson-search"] == {250, 1000}
-    assert budgets["ordered-search"] == {250, 1000}
-    assert budgets["parallel-local-search"] == {1000}
 
 
 def logistic(weights):
@@ -107,13 +38,64 @@ def logistic(weights):
     return pertinent.wrap(classify, kind="table", background=np.zeros((1, len(weights))))
 
 
+def constant(levels):
+    """A function of rows, metrics and trainings to constant values of some rows."""
+    return lambda row, metric, training: np.full((2, 20), levels[row]) if row in levels else None
+
+
+def write_record(folder, name, *rows, seed=0):
+    """Write one model's rows: method, budget, metric, probability, log-odds, at 250 evaluations."""
+    for metric in {row[2] for row in rows}:
+        results = [
+            {
+                "method": method,
+                "budget": budget,
+                "metric": metric,
+                "values": {"probability": [[p]] * 20, "weight-of-evidence": [[odds]] * 20},
+                "course": after and [[None] * 7 + [after] * 9] * 20,
+            }
+            for method, budget, own_metric, p, odds, after in rows
+            if own_metric == metric
+        ]
+        folder.mkdir(exist_ok=True)
+        (folder / f"{name}-{seed}-{metric}.json").write_text(json.dumps({"results": results}))
+
+
+# -- explaining ---------------------------------------------------------------------------------
+
+
+def test_course_of_a_search(load):
+    """The metric after each number of evaluations is a mean over sparsities."""
+    explaining = load("explaining")
+    e = search(0.9, {1: [(5, 0.1), (30, 0.5)], 2: [(5, 0.3), (100, 0.7)]})
+    course = dict(zip(explaining.GRID, explaining.course([e])[0], strict=True))
+    assert course[10] == pytest.approx((3 * 0.8 + 0.6) / 4)
+    assert course[50] == pytest.approx((3 * 0.4 + 0.6) / 4)
+    assert course[1000] == pytest.approx((3 * 0.4 + 0.2) / 4)
+    late = search(0.9, {1: [(20, 0.1)], 2: [(5, 0.3)]})
+    assert explaining.course([late])[0][0] is None  # one sparsity has nothing yet
+
+
+def test_salience_methods_have_as_many_passes_as_searches(load):
+    explaining, methods = load("explaining"), load("methods")
+    settings = methods.salience(1000)
+    assert settings["integrated-gradients"]["points"] * 2 + 4 == settings["lime"]["samples"] + 4 == 1000
+    budgets = {}
+    for trial in explaining.plan("sufficiency", short=False):
+        budgets.setdefault(trial.method, set()).add(trial.budget)
+    assert budgets["thompson-search"] == budgets["ordered-search"] == {250, 1000}
+    assert budgets["parallel-local-search"] == {1000}
+
+
 def test_metrics_on_both_scales(load):
     """Of log-odds 3 and 1: kept alone, the first loses 1 of 4 and its probability; removed, 3 of 4."""
-    own = load("explain")
+    explaining = load("explaining")
     model = logistic([3, 1])
-    options = {"sparsity": own.SPARSITIES, "removal": "mean", "progress": False}
-    found = pertinent.explain(model, np.ones((1, 2)), "leave-one-out", **options)
-    kept, removed = (own.measured(found, model, name) for name in ("sufficiency", "comprehensiveness"))
+    options = {"sparsity": explaining.SPARSITIES, "removal": "mean", "progress": False}
+    explanations = pertinent.explain(model, np.ones((1, 2)), "leave-one-out", **options)
+    kept, removed = (
+        explaining.measure(model, explanations, name) for name in ("sufficiency", "comprehensiveness")
+    )
     share = 1 / (1 + np.exp(-np.array([4.0, 3.0, 1.0])))
     assert kept["weight-of-evidence"] == [pytest.approx([1.0] * 4)]
     assert removed["weight-of-evidence"] == [pytest.approx([3.0] * 4)]
@@ -121,108 +103,84 @@ def test_metrics_on_both_scales(load):
     assert removed["probability"] == [pytest.approx([share[0] - share[2]] * 4, abs=1e-6)]
 
 
-def test_what_a_search_had_reached(load, tmp_path):
-    own = load("collect")
-    course = [[None if n < 50 else n / 1000 for n in own.GRID]]
-    row = {"method": "random-search", "budget": 1000, "metric": "sufficiency", "course": course}
-    row["values"] = {"probability": [[0.5]]}
-    (tmp_path / "snli-attention-mask-0-sufficiency.json").write_text(json.dumps({"results": [row]}))
-    results = own.Results(tmp_path)
-    (key,) = results.cells("snli")
-    assert results.after(key, 250).tolist() == [[25.0]]
-    assert np.isnan(results.after(key, 10)).all()
-
-
-def test_means_are_shown_with_half_of_their_interval(load):
-    own = load("collect")
-    assert own.shown(SimpleNamespace(mean=2.0, low=1.5, high=3.0)) == "2.00 (0.75)"
-    found = own.interval(np.array([[1.0, 1.0], [3.0, 3.0], [np.nan, np.nan]]))
-    assert (found.mean, found.low, found.high) == pytest.approx((2.0, 1.0, 3.0))
-
-
-def test_beside_the_best_of_others(load):
-    tables = load("tables")
-    values = {name: np.full((2, 30), level) for name, level in (("a", 1.0), ("b", 2.0), ("c", 4.0))}
-    assert tables.ahead(values, "sufficiency", "c", "abx").startswith("c is 3.00 points worse")
-    assert tables.ahead(values, "sufficiency", "c", "abx").endswith("than a")
-    assert tables.ahead(values, "comprehensiveness", "c", "abc").endswith("than b")
-    values["b"][1] = np.nan
-    assert tables.few_seeds(values["b"]) == " [1]" and tables.few_seeds(values["a"]) == ""
-    assert tables.run_of("lime") == ("lime", None)
-    assert tables.run_of("thompson-search") == ("thompson-search", 1000)
-    assert tables.run_of("thompson-search at 250") == ("thompson-search", 250)
-
-
-def test_gaps_between_removals(load):
-    found = {("CT", removal, 0.5): np.full((2, 9), share) for removal, share in (("a", 70.0), ("b", 68.5))}
-    assert load("figures")._gap(found, "CT", "a", "b", 0.5).startswith("b by 1.50")
-
-
-def test_times_beside_the_paper(load, tmp_path):
-    rows = [
-        {"method": name, "points": 500, "paper hours": hours, "seconds per 500": 36.0, "times faster": times}
-        for name, hours, times in (("lime", 1.0, 100.0), ("gradient", 0.99, 99.0), ("thompson", None, None))
-    ]
-    path = tmp_path / "speed.json"
-    path.write_text(json.dumps({"device": "GPU", "rows": rows}))
-    lines = load("pages").speed_page([path]).splitlines()[-3:]
-    assert lines[0] == "| lime | 500 | 3,600 | 36.0 | 100× | yes |"
-    assert lines[1].endswith("| 99× | NO |") and lines[2].endswith("| – | 36.0 | – | – |")
-
-
-def test_the_best_after_a_reduced_budget(load):
-    assert load("own_search")._after([[10, 0.2], [250, 0.4], [251, 0.9]]) == 0.4
-
-
-def test_accuracies_beside_the_papers(load, tmp_path):
-    """Two seeds of four points: counterfactual training costs one point in four."""
-    for training, right in (("standard", [1, 1, 1, 1]), ("attention-mask", [1, 1, 1, 0])):
-        for seed in range(2):
-            path = tmp_path / f"snli-{training}-{seed}.train.json"
-            path.write_text(json.dumps({"right": right}))
-    (line,) = [
-        each for each in load("tables").accuracy_table(tmp_path).splitlines() if each.startswith("| SNLI")
-    ]
-    cells = line.strip("| ").split(" | ")
-    assert cells[1:3] == ["85.84 (0.69)", "85.08 (0.71)"]
-    assert cells[3].startswith("100.00") and cells[4].startswith("75.00") and cells[5].startswith("-25.00")
-
-
-def test_findings_of_table_1(load):
-    """Counterfactual-trained models are 2 points higher, which is worse for sufficiency."""
-    own = load("tables")
-    levels = {"parallel-local-search": 1.0, "random-search": 3.0, "lime": 2.0, "gradient": 9.0}
-    levels["thompson-search at 250"] = 0.5
-
-    def cell(method, metric, training):
-        return np.full((2, 20), levels[method] + 2 * (training != "standard")) if method in levels else None
-
-    page = own.findings(cell)
-    assert "Sufficiency, CT: parallel-local-search is 1.00 points better" in page
-    assert "than lime; parallel-local-search is 2.00 points better" in page
-    assert (
-        "than random-search; lime is 7.00 points better" in page
-        and "than gradient; thompson-search at 250 is 0.50" in page
-    )
-    assert "Sufficiency of CT models beside Standard's: 2.00 points worse" in page
-    assert "Comprehensiveness of CT models beside Standard's: 2.00 points better" in page
-
-
-def test_rows_of_more_texts_are_joined(load):
-    """Two texts and one more: lists go on, evaluations are a mean over texts, seconds a sum."""
-    own = load("explain")
+def test_rows_are_extended_by_more_texts(load):
+    extend = load("explaining").extend
     names = ("values", "course", "evaluations", "seconds", "method")
     one = dict(zip(names, ({"probability": [[0.1], [0.2]]}, [[1], [2]], 10.0, 3.0, "lime"), strict=True))
     more = dict(zip(names, ({"probability": [[0.3]]}, [[3]], 40.0, 1.0, "lime"), strict=True))
-    both = own.joined(one, more)
+    both = extend(one, more)
     assert both["values"] == {"probability": [[0.1], [0.2], [0.3]]} and both["course"] == [[1], [2], [3]]
     assert (both["evaluations"], both["seconds"], both["method"]) == (20.0, 4.0, "lime")
-    assert own.joined(one | {"course": None}, more)["course"] is None
+    assert extend(one | {"course": None}, more)["course"] is None
 
 
-def test_texts_that_all_have_count(load, tmp_path):
-    """A stopped run: one method explained three texts, the other two; another set has seeds of its own."""
-    own = load("collect")
+def test_correct_predictions(load):
+    training = load("training")
+    model, rows = logistic([2, -1]), [np.array(row, dtype=float) for row in ([1, 0], [0, 1], [1, 1], [-1, 0])]
+    explanations = pertinent.explain(model, rows, "random", progress=False)
+    assert [e.target for e in explanations] == [1, 0, 1, 0]
+    training.pertinent = SimpleNamespace(explain=lambda *_, **__: explanations)
+    data = load("experiments.shared.data").Examples(rows, [1, 1, 1, 0])
+    assert training.correct_predictions(model, data) == [1, 0, 1, 1]
+
+
+def test_thompson_search_compared_with_pls(load, monkeypatch):
+    """PLS reaches 0.5 after 250 of 1000 evaluations and 0.6 at the end; thompson-search 0.7, after 20."""
+    own_search = load("own_search")
+    pls = search(0.9, {1: [(5, 0.1), (200, 0.5), (900, 0.6)], 2: [(5, 0.5), (900, 0.6)]})
+    thompson = search(0.9, {1: [(5, 0.1), (20, 0.7)], 2: [(20, 0.7)]})
+    results = {"parallel-local-search": [pls, pls], "thompson-search": [thompson, thompson]}
+    explain = SimpleNamespace(explain=lambda _, __, name, **___: results[name])
+    monkeypatch.setattr(own_search, "pertinent", explain)
+    row = own_search.compare_searches(None, ["", ""], "sufficiency")
+    assert row[:4] == ["sufficiency", "60.00", "50.00", "70.00"]
+    assert row[4].startswith("+10.00 [10.00, 10.00]") and row[5].startswith("+20.00")
+    assert row[6:] == ["100% / 0% / 0%", "100%, median 20"]
+    assert own_search.compare_searches(None, ["", ""], "comprehensiveness")[6] == "0% / 0% / 100%"
+
+
+def test_evaluations_needed_by_a_search(load):
+    own_search = load("own_search")
+    logs = own_search.logs_of([search(0.9, {1: [(5, 0.1), (30, 0.5)], 2: [(5, 0.3), (100, 0.7)]})])
+    assert own_search.reached(logs).tolist() == [[0.5, 0.5, 0.5, 0.7]]
+    assert own_search.reached(logs, 50).tolist() == [[0.5, 0.5, 0.5, 0.3]]
+    goals = np.array([[0.1, 0.4, 0.6, 0.7]])
+    np.testing.assert_array_equal(own_search.evaluations_needed(logs, goals, 1), [[5, 30, np.nan, 100]])
+    goals = np.full((1, 4), 0.2)
+    np.testing.assert_array_equal(own_search.evaluations_needed(logs, goals, -1), [[5, 5, 5, np.nan]])
+
+
+# -- results ------------------------------------------------------------------------------------
+
+
+def test_values_of_seeds(load, tmp_path):
+    """Values are (seeds, inputs) in points, means over sparsities; a seed that was not measured is NaN."""
+    results = load("results")
+    for seed, methods in ((0, ("lime", "gradient")), (1, ("lime",))):
+        rows = [
+            {
+                "method": method,
+                "budget": None,
+                "metric": "sufficiency",
+                "values": {"probability": [[0.1, 0.3], [0.5, 0.7]], "weight-of-evidence": [[1, 2], [3, 4]]},
+            }
+            for method in methods
+        ]
+        (tmp_path / f"sst2-standard-{seed}-sufficiency.json").write_text(json.dumps({"results": rows}))
+    part = results.read_parts(tmp_path)["sst2"]
+    values = part.values("lime", "sufficiency", "standard")
+    np.testing.assert_allclose(values, [[20, 60], [20, 60]])
+    odds = part.values("lime", "sufficiency", "standard", "weight-of-evidence")
+    np.testing.assert_allclose(odds, [[1.5, 3.5]] * 2)
+    other = part.values("gradient", "sufficiency", "standard")
+    assert np.isnan(other[1]).all() and len(results.measured_seeds(other)) == 1
+    assert results.difference(values, other).mean == 0.0
+    assert part.values("random-search", "sufficiency", "standard") is None
+
+
+def test_texts_that_all_methods_explained_count(load, tmp_path):
+    """One method explained three texts, the other two; parts are read separately."""
+    results = load("results")
 
     def write(name, **methods):
         rows = [
@@ -234,276 +192,120 @@ def test_texts_that_all_have_count(load, tmp_path):
     write("fever-standard-0", lime=[[0.1], [0.2], [0.3]], gradient=[[0.4], [0.5]])
     write("boolq-standard-1", lime=[[0.7]])
     write("fever-3layers-standard-0", lime=[[0.9], [0.8], [0.7]])
-    results = own.Results(tmp_path)
-
-    def key(which, layers=None):
-        return own.Key(which, False, "standard", "lime", None, "sufficiency", layers)
-
-    np.testing.assert_allclose(results.values(key("fever")), [[10, 20]])
-    assert own.difference(np.array([[3.0, 4.0, 9.0]]), results.values(key("fever"))).mean == -11.5
-    np.testing.assert_allclose(results.values(key("boolq")), [[70]])
-    np.testing.assert_allclose(results.values(key("fever", 3)), [[90, 80, 70]])
-    assert [each.layers for each in results.cells("fever", layers=3)] == [3]
-    assert {each.layers for each in results.cells("fever")} == {None}
+    write("fever-standard-0-short", lime=[[0.6]])
+    parts = results.read_parts(tmp_path)
+    assert set(parts) == {"fever", "boolq", "fever-3layers", "fever-short"}
+    values = {name: part.values("lime", "sufficiency", "standard") for name, part in parts.items()}
+    np.testing.assert_allclose(values["fever"], [[10, 20]])
+    assert results.difference(np.array([[3.0, 4.0, 9.0]]), values["fever"]).mean == -11.5
+    np.testing.assert_allclose(values["boolq"], [[70]])
+    np.testing.assert_allclose(values["fever-3layers"], [[90, 80, 70]])
 
 
-def test_which_is_preferable(load):
-    """Of two sets, searches are clearly better on one, LIME on the other; PLS and random search are level."""
-    own = load("tables")
-    base = np.random.default_rng(0).normal(size=(1, 40))
-    assert own.clear_wins(base, base + 1, "sufficiency") == 1
-    assert own.clear_wins(base, base + 1, "comprehensiveness") == -1
-    assert own.clear_wins(base, base, "sufficiency") == 0
-    assert own.counted([1, 1, 0, -1], "a", "b") == "a is preferable in 2 of 4 comparisons, b in 1"
-    levels = {"snli": {"lime": 5.0}, "fever": {"lime": -5.0}, "boolq": {}}
-
-    def cell(which, method, metric, training):
-        found = levels[which] | dict.fromkeys(own.COMPARED, 0.0)
-        return own.SIGN[metric] * -1 * (base + found[method]) if method in found else None
-
-    said = own.counts(cell, levels).splitlines()
-    assert said == [
-        "- the best search is preferable in 4 of 8 comparisons, LIME in 4.",
-        "- PLS is preferable in 4 of 8 comparisons, LIME in 4.",
-        "- PLS is preferable in 0 of 8 comparisons, random search in 0.",
-    ]
+def test_means_are_shown_with_half_of_their_interval(load):
+    results = load("results")
+    assert results.show(SimpleNamespace(mean=2.0, low=1.5, high=3.0)) == "2.00 (0.75)"
+    interval = results.interval(np.array([[1.0, 1.0], [3.0, 3.0], [np.nan, np.nan]]))
+    assert (interval.mean, interval.low, interval.high) == pytest.approx((2.0, 1.0, 3.0))
 
 
-def test_what_was_not_measured_again_stays(load):
-    own = load("pages")
-    old = (
-        "# Old\n\n## SST-2: 9 points\n\nold\n\n## FEVER\n\nold\n\n## Which\n\nold\n\n## FEVER before\n\nold\n"
-    )
-    new = "# New\n\n## FEVER: 3 points\n\nnew\n\n## BoolQ\n\nnew\n\n## Which\n\nnew\n"
-    page = own.kept(new, old)
-    assert (
-        page.count("old") == 2 and page.count("new") == 3 and page.startswith("# New\n\n## SST-2: 9 points")
-    )
-    assert [line for line in page.splitlines() if line.startswith("## ")][1:] == [
-        "## FEVER: 3 points",
-        "## BoolQ",
-        "## Which",
-        "## FEVER before",
-    ]
-    assert own.kept(new, "") == new
-    head = "| set | a |\n| --- | --- |\n"
-    rows = own.kept_rows(f"# T\n\n{head}| FEVER | 2 |\n", f"# T\n\n{head}| SST-2 | 1 |\n| FEVER | 1 |\n")
-    assert rows == f"# T\n\n{head}| SST-2 | 1 |\n| FEVER | 2 |\n"
-
-
-def test_sizes(load):
-    """Words as tokens: documents of 3 and 1 of them, queries of 1 and 2; both sentences of a pair count."""
-    own = load("sizes")
-
-    def length(text):
-        return len(text.split())
-
-    asked = [{"query": "a", "document": "b c d"}, {"query": "a b", "document": "c"}]
-    assert own.size(asked, length) == (2, 2.0, 1.5)
-    assert own.size([{"premise": "a b", "hypothesis": "c"}], length) == (1, 3.0, None)
-    assert own.shown((1200, 2.0, None)) == ["1,200", "2.0", "–"] and own.shown(None) == ["–"] * 3
-
-
-def test_models_start_where_they_should(load, tmp_path):
-    """FEVER from a model of sentence pairs, which is trained once; the second encoder has fewer layers."""
-    own = load("run")
-    places = {name: tmp_path / name for name in ("data", "encoder", "work", "results")}
-    sets = {"sets": ["fever", "sst2"], "second_sets": ["fever"], "removal_sets": ["sst2"], "seeds": [4]}
-    wanted = SimpleNamespace(**places, **sets, standard_only=True)
-    jobs = {job.name: job for job in own.training(wanted)}
-    assert list(jobs) == [
-        "nli-standard-0.train",
-        "fever-standard-4.train",
-        "fever-attention-mask-4.train",
-        "sst2-standard-4.train",
-        "sst2-attention-mask-4.train",
-        "fever-3layers-attention-mask-4.train",
-        "filler.train",
-        "sst2-10000-standard-4.train",
-        "sst2-10000-filler-standard-4.train",
-    ]
-    assert jobs["fever-standard-4.train"].models == ("nli-standard-0",)
-    assert jobs["sst2-standard-4.train"].models == ()
-    assert jobs["sst2-10000-filler-standard-4.train"].models == ("filler",)
-    command = jobs["fever-3layers-attention-mask-4.train"].command
-    assert command[command.index("--layers") + 1] == 3
-    assert command[command.index("--encoder") + 1] == tmp_path / "work" / "nli-standard-0"
-
-
-def test_models_that_start_from_each_other(load, tmp_path):
-    """BoolQ from FEVER's standard model of the same seed, and that from sentence pairs; each trained once."""
-    own = load("run")
-    places = {name: tmp_path / name for name in ("data", "encoder", "work", "results")}
-    none = {"second_sets": [], "removal_sets": [], "seeds": [4], "standard_only": True}
-    jobs = own.training(SimpleNamespace(**places, **none, sets=["boolq", "fever"]))
-    assert [job.name.removesuffix(".train") for job in jobs] == [
-        "nli-standard-0",
-        "fever-standard-4",
-        "boolq-standard-4",
-        "boolq-attention-mask-4",
-        "fever-attention-mask-4",
-    ]
-    starts = [job.models for job in jobs]
-    assert starts == [(), ("nli-standard-0",), *[("fever-standard-4",)] * 2, ("nli-standard-0",)]
-
-
-def test_documents_near_their_evidence(load, tmp_path):
-    own = load("data")
-    text = "".join(chr(ord("a") + i) for i in range(20))
-    for window in (4, 9, 15):
-        found = own.near(text, [[8, 12], [0, 2]], window, "characters")
-        assert len(found) == window and "ijkl" in found and found in text
-    assert own.near(text, [[8, 12]], 2, "characters") == "ij"
-    assert own.near(text, [[18, 20]], 30, "characters") == text
-    assert own.near(text, [], 5, "characters") == "abcde"
-    assert own.near("one two three four", [[2, 3]], 5, "words") == "three"
-    frame = {"query": ["q"], "document": ["one two three four"], "label": [1]}
-    write_frame(tmp_path / "b.parquet", **frame, evidence_spans=[[[1, 2]]])
-    spec = own.DataSet("B", (), {"query": "query", "document": "document"}, {}, 1, 1, 9, window=3)
-    assert own._rows(tmp_path / "b", spec) == [{"query": "q", "document": "two", "label": 1}]
-
-
-def test_packed_rows_are_those_of_the_file(load, tmp_path):
-    own = load("data")
-    spec = own.SETS["fever"]
-    rows = [{"query": f"q{i}", "document": f"d{i % 2}", "label": i % 2} for i in range(6)]
-    write_frame(tmp_path / "f.parquet", **{name: [row[name] for row in rows] for name in rows[0]})
-    own.pack(tmp_path / "f", tmp_path / "out" / "f.jsonl.xz", spec)
-    found = own._rows(tmp_path / "out" / "f", spec)
-    assert sorted(row["query"] for row in found) == [f"q{i}" for i in range(6)]
-    assert [row["document"] for row in found] == ["d0"] * 3 + ["d1"] * 3
-    own.pack(tmp_path / "f", tmp_path / "out" / "f.jsonl.xz", spec, 4)
-    assert len(own._rows(tmp_path / "out" / "f", spec)) == 4
-
-
-def test_accuracies_by_removal(load, tmp_path, monkeypatch):
-    """Models that start from the filler are read apart from those that do not."""
-    own = load("figures")
-    rows = [
-        SimpleNamespace(removal="mask-token", share=share, right=r) for share in (0.0, 0.5) for r in (1, 0)
-    ]
-    for name in ("snli-10000-standard-0", "snli-10000-standard-1", "snli-10000-filler-standard-0"):
-        (tmp_path / f"removals-{name}.json").touch()
-    monkeypatch.setattr(own.RemovalCheck, "read", lambda _: SimpleNamespace(rows=rows))
-    assert {key: value.tolist() for key, value in own.accuracies(tmp_path, "snli").items()} == {
-        ("Standard", "mask-token", share): [[100.0, 0.0]] * 2 for share in (0.0, 0.5)
-    }
-    found = own.accuracies(tmp_path, "snli", "filler")
-    assert found["Standard", "mask-token", 0.5].shape == (1, 2)
-    better = {("Standard", "mask-token", 0.5): found["Standard", "mask-token", 0.5] * 0 + 60}
-    worse = {("Standard", "mask-token", 0.5): found["Standard", "mask-token", 0.5] * 0 + 50}
-    assert own._change(better, worse, "mask-token", 0.5).startswith("+10.0 ")
-
-
-def test_seeds_that_some_lack_do_not_decide_the_order(load):
-    """The second seed is 10 points higher; `a` was measured with it alone, and is worse there than `b`."""
-    own = load("tables")
-    nothing, zeros = np.full(30, np.nan), np.zeros(30)
-    values = {"a": np.array([nothing, zeros + 9.0]), "b": np.array([zeros, zeros + 10.0])}
-    assert own.ranked(values, "comprehensiveness") == ["b", "a"]
-    assert own.ranked(values, "sufficiency") == ["a", "b"]
-    assert own._clearly_best(values, "comprehensiveness") == "b"
-    assert own.ahead(values | {"c": zeros + np.zeros((2, 1))}, "comprehensiveness", "c", "ab").endswith("b")
-    apart = {"a": np.array([nothing, zeros + 1]), "b": np.array([zeros, nothing])}
-    assert own.ranked(apart, "comprehensiveness") == ["a", "b"]
-
-
-def test_rows_of_a_table(load):
-    """The paper's numbers, then ours; the best of each column in bold, what was not measured as a dash."""
-    own = load("tables")
-    levels = {"lime": 2.0, "random-search": 1.0}
-
-    def cell(method, metric, training):
-        if training != "standard" or method not in levels:
-            return None
-        return np.full((1, 20), levels[method])
-
-    paper = {"lime": ((1.0, 0.1), (2.0, 0.2), (3.0, 0.3), (4.0, 0.4))}
-    theirs = ["1.00 (0.10)", "2.00 (0.20)", "3.00 (0.30)", "4.00 (0.40)"]
-    assert own.metric_rows(cell, paper, ["gradient", "lime", "random-search"]) == [
-        ["lime", *theirs, "2.00 (0.00)", "–", "**2.00 (0.00)**", "–"],
-        ["random-search", *["–"] * 4, "**1.00 (0.00)**", "–", "1.00 (0.00)", "–"],
-    ]
-
-
-def write_record(folder, name, *rows, seed=0):
-    """One model's results; a row is (method, budget, metric, probability, log-odds, at 250 evaluations)."""
-    for metric in {row[2] for row in rows}:
-        found = [
-            {
-                "method": method,
-                "budget": budget,
-                "metric": of,
-                "values": {"probability": [[p]] * 20, "weight-of-evidence": [[odds]] * 20},
-                "course": after and [[None] * 7 + [after] * 9] * 20,
-            }
-            for method, budget, of, p, odds, after in rows
-            if of == metric
-        ]
-        folder.mkdir(exist_ok=True)
-        (folder / f"{name}-{seed}-{metric}.json").write_text(json.dumps({"results": found}))
-
-
-def test_what_a_reduced_budget_has_reached(load, tmp_path):
-    """PLS and random search after 250 of 1000; others in a run of 250; LIME as it is; taylor not at all."""
-    own, collect = load("tables"), load("collect")
+def test_values_after_a_reduced_budget(load, tmp_path):
+    """PLS and random search after 250 of 1000; others in a run of 250; LIME as it is."""
+    tables, results = load("tables"), load("results")
     rows = [("lime", None, 0.1), ("parallel-local-search", 1000, 0.2), ("random-search", 1000, 0.3)]
     rows += [("ordered-search", 250, 0.4), ("ordered-search", 1000, 0.9), ("thompson-search", 250, 0.5)]
     rows += [("taylor-search", 1000, 0.6)]
     full = [(m, b, "sufficiency", 0.7, 0.0, after if b else None) for m, b, after in rows]
     write_record(tmp_path, "boolq-standard", *full)
-    results = collect.Results(tmp_path)
-    assert collect.GRID[7] == 250
-    found = {
-        row: own.reduced(results, "boolq", row, "sufficiency", "standard")
-        for row in (*own.METHODS, own.AT_250)
-    }
-    means = {row: round(float(values.mean()), 6) for row, values in found.items() if values is not None}
-    assert means == {
+    part = results.read_parts(tmp_path)["boolq"]
+    values = {row: part.reduced(row, "sufficiency", "standard") for row in (*tables.METHODS, tables.AT_250)}
+    assert {row: round(float(v.mean()), 6) for row, v in values.items() if v is not None} == {
         "lime": 70.0,
         "parallel-local-search": 20.0,
         "random-search": 30.0,
         "ordered-search": 40.0,
         "thompson-search at 250": 50.0,
     }
+    course = part.course("random-search", "sufficiency", "standard")
+    assert np.isnan(course[..., 6]).all() and course[..., 7].tolist() == [[30.0] * 20]
 
 
-def test_sets_beside_a_table_are_counted(load, tmp_path):
-    """LIME is ahead on BoolQ, random search on SNLI, of which a later run has results, in all columns."""
-    tables, collect = load("tables"), load("collect")
-    for place, name, lime, search in (
-        (tmp_path, "boolq", 0.1, 0.3),
-        (tmp_path / "counted", "snli", 0.3, 0.1),
+# -- tables -------------------------------------------------------------------------------------
+
+
+def test_best_of_a_column(load):
+    """Sufficiency is better if lower; a lead that is not clear or not visible does not count."""
+    tables = load("tables")
+    low, high = np.full((2, 30), 1.0), np.full((2, 30), 2.0)
+    assert tables.clearly_best({"a": low, "b": high}, "sufficiency") == "a"
+    assert tables.clearly_best({"a": low, "b": high}, "comprehensiveness") == "b"
+    assert tables.clearly_best({"a": low, "b": low + 0.001}, "sufficiency") is None
+    assert tables.versus(low, high, "sufficiency").startswith("1.00 points better")
+    assert tables.versus(low, high, "comprehensiveness").startswith("1.00 points worse")
+
+
+def test_comparison_with_the_best_of_others(load):
+    tables, methods = load("tables"), load("methods")
+    values = {name: np.full((2, 30), level) for name, level in (("a", 1.0), ("b", 2.0), ("c", 4.0))}
+    assert tables.ahead(values, "sufficiency", "c", "abx").startswith("c is 3.00 points worse")
+    assert tables.ahead(values, "sufficiency", "c", "abx").endswith("than a")
+    assert tables.ahead(values, "comprehensiveness", "c", "abc").endswith("than b")
+    values["b"][1] = np.nan
+    assert tables.few_seeds(values["b"]) == " [1]" and tables.few_seeds(values["a"]) == ""
+    assert methods.run_of("lime") == ("lime", None)
+    assert methods.run_of("thompson-search") == ("thompson-search", 1000)
+    assert methods.run_of("thompson-search at 250") == ("thompson-search", 250)
+
+
+def test_order_does_not_depend_on_seeds_that_some_rows_lack(load):
+    """The second seed is 10 points higher; `a` has only that seed, and is worse there than `b`."""
+    tables = load("tables")
+    nothing, zeros = np.full(30, np.nan), np.zeros(30)
+    values = {"a": np.array([nothing, zeros + 9.0]), "b": np.array([zeros, zeros + 10.0])}
+    assert tables.ranked(values, "comprehensiveness") == ["b", "a"]
+    assert tables.ranked(values, "sufficiency") == ["a", "b"]
+    assert tables.clearly_best(values, "comprehensiveness") == "b"
+    assert tables.ahead(values | {"c": zeros + np.zeros((2, 1))}, "comprehensiveness", "c", "ab").endswith(
+        "b"
+    )
+    apart = {"a": np.array([nothing, zeros + 1]), "b": np.array([zeros, nothing])}
+    assert tables.ranked(apart, "comprehensiveness") == ["a", "b"]
+
+
+def test_rows_of_a_table(load):
+    """The paper's numbers, then ours; the best of each column is bold, a missing value a dash."""
+    tables = load("tables")
+    levels = constant({"lime": 2.0, "random-search": 1.0})
+
+    def values_of(row, metric, training):
+        return levels(row, metric, training) if training == "standard" else None
+
+    paper = {"lime": ((1.0, 0.1), (2.0, 0.2), (3.0, 0.3), (4.0, 0.4))}
+    theirs = ["1.00 (0.10)", "2.00 (0.20)", "3.00 (0.30)", "4.00 (0.40)"]
+    assert tables.metric_rows(values_of, paper, ["gradient", "lime", "random-search"]) == [
+        ["lime", *theirs, "2.00 (0.00)", "–", "**2.00 (0.00)**", "–"],
+        ["random-search", *["–"] * 4, "**1.00 (0.00)**", "–", "1.00 (0.00)", "–"],
+    ]
+
+
+def test_findings_of_table_1(load):
+    """Counterfactual models are 2 points higher, which is worse for sufficiency."""
+    levels = {"parallel-local-search": 1.0, "random-search": 3.0, "lime": 2.0, "gradient": 9.0}
+    levels["thompson-search at 250"] = 0.5
+
+    def values_of(row, metric, training):
+        return np.full((2, 20), levels[row] + 2 * (training != "standard")) if row in levels else None
+
+    page = load("tables").findings(values_of)
+    for text in (
+        "Sufficiency, CT: parallel-local-search is 1.00 points better",
+        "than lime; parallel-local-search is 2.00 points better",
+        "than random-search; lime is 7.00 points better",
+        "than gradient; thompson-search at 250 is 0.50",
+        "Sufficiency of CT models beside Standard's: 2.00 points worse",
+        "Comprehensiveness of CT models beside Standard's: 2.00 points better",
     ):
-        for training in collect.TRAININGS:
-            rows = [("lime", None, "sufficiency", lime, 0.0, None)]
-            rows += [("random-search", 1000, "sufficiency", 0.0, 0.0, search)]
-            rows += [("lime", None, "comprehensiveness", 1 - lime, 0.0, None)]
-            rows += [("random-search", 1000, "comprehensiveness", 0.0, 0.0, 1 - search)]
-            write_record(place, f"{name}-{training}", *rows)
-    page = tables.reduced_table(collect.Results(tmp_path), collect.Results(tmp_path / "counted"))
-    assert "\nBoolQ; 20 test points, 1 seed in a later run of SNLI; two metrics and" in page
-    assert "- the best search is preferable in 4 of 8 comparisons, LIME in 4.\n" in page
-    assert "## BoolQ\n" in page and "## SNLI" not in page
-    alone = tables.reduced_table(collect.Results(tmp_path), collect.Results(tmp_path / "none"))
-    assert "\nBoolQ; two metrics and" in alone and "in 0 of 4 comparisons, LIME in 4.\n" in alone
-
-
-def test_log_odds_and_another_encoder(load, tmp_path):
-    """Table 7 shows the change in log-odds of the CT model, Table 6 the points of that with three layers."""
-    tables, collect = load("tables"), load("collect")
-    for name, p in (("multirc-attention-mask", 0.1), ("multirc-3layers-attention-mask", 0.2)):
-        rows = [
-            ("lime", None, of, p, odds, None) for of, odds in (("sufficiency", -1), ("comprehensiveness", 2))
-        ]
-        write_record(tmp_path, name, *rows)
-    results = collect.Results(tmp_path)
-    (line,) = [line for line in tables.evidence_table(results).splitlines() if line.startswith("| lime")]
-    assert line == "| lime | -0.33 (0.09) | 1.54 (0.17) | -1.00 (0.00) | 2.00 (0.00) |"
-    page = tables.second_table(results)
-    assert "## MultiRC: 20 test points, 1 seed\n" in page
-    (line,) = [line for line in page.splitlines() if line.startswith("| lime")]
-    assert line == "| lime | – | – | 20.00 (0.00) | 20.00 (0.00) |"
+        assert text in page
 
 
 def test_accuracies_of_seeds_that_have_both(load, tmp_path):
@@ -511,100 +313,56 @@ def test_accuracies_of_seeds_that_have_both(load, tmp_path):
     rights = {"standard-0": [1, 1], "standard-1": [0, 0], "attention-mask-0": [1, 0]}
     for name, right in rights.items():
         (tmp_path / f"boolq-{name}.train.json").write_text(json.dumps({"right": right}))
-    own = load("tables")
-    standard, trained = own.accuracies_by_training(tmp_path, "boolq")
+    tables = load("tables")
+    standard, trained = tables.accuracies_by_training(tmp_path, "boolq")
     np.testing.assert_array_equal(standard, [[100, 100], [0, 0]])
     np.testing.assert_array_equal(trained, [[100, 0], [np.nan, np.nan]])
-    assert own.difference(trained, standard).mean == -50
-    (line,) = [line for line in own.accuracy_table(tmp_path).splitlines() if line.startswith("| BoolQ")]
-    assert "| 50.00 (50.00) | 50.00 (50.00) [1] | -50.00 (" in line and line.endswith("| 2 |")
-    assert own.accuracies_by_training(tmp_path, "snli") is None
+    (line,) = [row for row in tables.accuracy_table(tmp_path).splitlines() if row.startswith("| BoolQ")]
+    assert line.startswith("| BoolQ | 74.16 (1.62) | 73.76 (1.62) | ") and line.endswith("| 2 |")
+    assert "| 50.00 (50.00) | 50.00 (50.00) [1] | -50.00 (" in line
+    assert tables.accuracies_by_training(tmp_path, "snli") is None
 
 
-def test_examples_held_out_are_not_trained_on(load, tmp_path, monkeypatch):
-    """Of ten rows in two files, three are the dev set; the order is always the same, and not the files'."""
-    own = load("data")
-    files = {"train": ("a/one", "a/two"), "test": ("a/one",)}
-    spec = own.DataSet("A", ("no", "yes"), {"query": "q"}, files, 1, 1, 9, held_out=3)
-    monkeypatch.setitem(own.SETS, "a", spec)
-    for file, first in (("one", 0), ("two", 6)):
-        numbers = range(first, 6 if first == 0 else 10)
-        write_frame(tmp_path / "a" / f"{file}.parquet", q=[str(i) for i in numbers], label=list(numbers))
-    train, dev, test = (own.read(tmp_path, "a", split) for split in ("train", "dev", "test"))
-    assert (len(train.labels), len(dev.labels), len(test.labels)) == (7, 3, 6)
-    assert sorted(train.labels + dev.labels) == list(range(10)) and sorted(test.labels) == list(range(6))
-    assert [int(e["query"]) for e in train.examples] == train.labels != sorted(train.labels)
-    assert own.read(tmp_path, "a", "train", 2).labels == train.labels[:2]
-
-
-def test_right_answers(load):
-    model = logistic([2, -1])
-    rows = [np.array(row, dtype=float) for row in ([1, 0], [0, 1], [1, 1], [-1, 0])]
-    own = load("fine_tune")
-    found = pertinent.explain(model, rows, "random", progress=False)
-    assert [e.target for e in found] == [1, 0, 1, 0]
-    own.pertinent = SimpleNamespace(explain=lambda *_, **__: found)
-    assert own.correct(model, rows, [1, 1, 1, 0]) == [1, 0, 1, 1]
-
-
-def test_thompson_search_beside_pls(load, monkeypatch):
-    """PLS reaches 0.5 after 250 of 1000 evaluations and 0.6 at the end; ours 0.7, after 20."""
-    own = load("own_search")
-    pls = searched(0.9, {1: [(5, 0.1), (200, 0.5), (900, 0.6)], 2: [(5, 0.5), (900, 0.6)]})
-    ours = searched(0.9, {1: [(5, 0.1), (20, 0.7)], 2: [(20, 0.7)]})
-    answers = {"parallel-local-search": [pls, pls], "thompson-search": [ours, ours]}
-    monkeypatch.setattr(own, "pertinent", SimpleNamespace(explain=lambda _, __, name, **___: answers[name]))
-    row = own.compared(None, ["", ""], "sufficiency")
-    assert row[:4] == ["sufficiency", "60.00", "50.00", "70.00"]
-    assert row[4].startswith("+10.00 [10.00, 10.00]") and row[5].startswith("+20.00")
-    assert row[6:] == ["100% / 0% / 0%", "100%, median 20"]
-    assert own.compared(None, ["", ""], "comprehensiveness")[6] == "0% / 0% / 100%"
-
-
-def test_a_run_with_more_texts_goes_on(load, tmp_path):
-    own = load("run")
-    made = tmp_path / "fever-standard-0-sufficiency.json"
-    job = own.Job([], made, points=40)
-    assert not own.is_made(job)
-    for content, whole in (
-        ({"finished": False, "wanted": 40}, False),
-        ({"finished": True, "wanted": 20}, False),
-        ({"finished": True, "wanted": 40}, True),
-        ({"loss": 1.0}, True),
-    ):
-        made.write_text(json.dumps(content))
-        assert own.is_made(job) is whole
-
-
-def test_curves_of_figure_3(load, tmp_path, monkeypatch):
-    """From the first number of evaluations at which all texts have a set, to the budget."""
-    from matplotlib.figure import Figure
-
-    own, collect = load("figures"), load("collect")
-    rows = [("random-search", 1000, of, 0.0, 0.0, 0.2) for of in ("sufficiency", "comprehensiveness")]
-    write_record(tmp_path, "boolq-attention-mask", *rows)
-    drawn = []
-    monkeypatch.setattr(Figure, "savefig", lambda self, *_, **__: drawn.append(self))
-    own._courses(collect.Results(tmp_path), "boolq", tmp_path / "x.png")
-    for axis in drawn[0].axes:
-        (line,) = axis.lines
-        assert line.get_xdata().tolist() == [n for n in collect.GRID if n >= 250]
-        np.testing.assert_allclose(line.get_ydata(), 20.0)
-
-
-def test_in_how_many_columns(load):
-    """PLS is clearly ahead of random search on FEVER, level on BoolQ; CT models are 1 point worse."""
-    own = load("tables")
+def parts_of(levels, load):
+    """Parts whose values are noise and a level of each row, better for both metrics if higher."""
+    tables = load("tables")
     noise = np.random.default_rng(0).normal(size=(1, 40))
-    levels = {"fever": {"parallel-local-search": 3.0}, "boolq": {"lime": 2.0, "gradient": 1.0}}
 
-    def cell(which, method, metric, training):
-        found = {"parallel-local-search": 0.0, "random-search": 0.0} | levels[which]
-        if method not in found:
-            return None
-        return own.SIGN[metric] * (found[method] - (training != "standard")) + noise
+    def part(rows):
+        def values(row, metric, training):
+            if row not in rows:
+                return None
+            return tables.SIGN[metric] * (rows[row] - (training != "standard")) + noise
 
-    assert own.tallies(cell, levels).splitlines() == [
+        return SimpleNamespace(values=values, reduced=values)
+
+    return {name: part(rows) for name, rows in levels.items()}
+
+
+def test_count_of_preferences(load):
+    """Searches are clearly better on one data set, LIME on the other; PLS and random search are level."""
+    tables = load("tables")
+    base = np.random.default_rng(0).normal(size=(1, 40))
+    assert tables.clear_win(base, base + 1, "sufficiency") == 1
+    assert tables.clear_win(base, base + 1, "comprehensiveness") == -1
+    assert tables.clear_win(base, base, "sufficiency") == 0
+    assert tables.count_wins([1, 1, 0, -1], "a", "b") == "a is preferable in 2 of 4 comparisons, b in 1"
+    searches = dict.fromkeys(tables.COMPARED, 0.0)
+    parts = parts_of(
+        {"snli": searches | {"lime": -5.0}, "fever": searches | {"lime": 5.0}, "boolq": {}}, load
+    )
+    assert tables.preferences(parts.values()).splitlines() == [
+        "- the best search is preferable in 4 of 8 comparisons, LIME in 4.",
+        "- PLS is preferable in 4 of 8 comparisons, LIME in 4.",
+        "- PLS is preferable in 0 of 8 comparisons, random search in 0.",
+    ]
+
+
+def test_number_of_columns_in_which_a_claim_holds(load):
+    """PLS is clearly ahead of random search on FEVER, level on BoolQ; CT models are 1 point worse."""
+    both = {"parallel-local-search": 0.0, "random-search": 0.0}
+    levels = {"fever": both | {"parallel-local-search": 3.0}, "boolq": both | {"lime": 2.0, "gradient": 1.0}}
+    assert load("tables").tallies(parts_of(levels, load), levels).splitlines() == [
         (
             "- parallel-local-search beside the best of the paper's other methods: "
             "better in 4 of 8, clearly in 4; clearly worse in 4."
@@ -613,3 +371,186 @@ def test_in_how_many_columns(load):
         "- Standard models beside CT, by PLS: better in 4 of 4, clearly in 4; clearly worse in 0.",
         "- lime beside the best other salience method: better in 4 of 4, clearly in 4; clearly worse in 0.",
     ]
+
+
+def test_data_sets_of_a_later_run_are_counted(load, tmp_path):
+    """LIME is ahead on BoolQ, random search on SNLI, of which only a later run has results."""
+    tables, results = load("tables"), load("results")
+    for folder, name, lime, search in (
+        (tmp_path, "boolq", 0.1, 0.3),
+        (tmp_path / "counted", "snli", 0.3, 0.1),
+    ):
+        for training in results.TRAININGS:
+            rows = [("lime", None, "sufficiency", lime, 0.0, None)]
+            rows += [("random-search", 1000, "sufficiency", 0.0, 0.0, search)]
+            rows += [("lime", None, "comprehensiveness", 1 - lime, 0.0, None)]
+            rows += [("random-search", 1000, "comprehensiveness", 0.0, 0.0, 1 - search)]
+            write_record(folder, f"{name}-{training}", *rows)
+    parts = results.read_parts(tmp_path)
+    page = tables.reduced_table(parts, results.read_parts(tmp_path / "counted"))
+    assert "\nBoolQ; 20 test points, 1 seed in a later run of SNLI; two metrics and" in page
+    assert "- the best search is preferable in 4 of 8 comparisons, LIME in 4.\n" in page
+    assert "## BoolQ\n" in page and "## SNLI" not in page
+    page = tables.reduced_table(parts, {})
+    assert "\nBoolQ; two metrics and" in page and "in 0 of 4 comparisons, LIME in 4.\n" in page
+
+
+def test_log_odds_and_another_encoder(load, tmp_path):
+    """Table 7 has the change in log-odds of the CT model, Table 6 the points of the one with three layers."""
+    tables = load("tables")
+    for name, p in (("multirc-attention-mask", 0.1), ("multirc-3layers-attention-mask", 0.2)):
+        rows = [
+            ("lime", None, m, p, odds, None) for m, odds in (("sufficiency", -1), ("comprehensiveness", 2))
+        ]
+        write_record(tmp_path, name, *rows)
+    parts = load("results").read_parts(tmp_path)
+    (line,) = [row for row in tables.evidence_table(parts).splitlines() if row.startswith("| lime")]
+    assert line == "| lime | -0.33 (0.09) | 1.54 (0.17) | -1.00 (0.00) | 2.00 (0.00) |"
+    page = tables.second_table(parts)
+    assert "## MultiRC: 20 test points, 1 seed\n" in page
+    (line,) = [row for row in page.splitlines() if row.startswith("| lime")]
+    assert line == "| lime | – | – | 20.00 (0.00) | 20.00 (0.00) |"
+
+
+def test_wall_times_compared_with_the_paper(load):
+    rows = [
+        {"method": name, "points": 500, "paper hours": hours, "seconds per 500": 36.0, "times faster": times}
+        for name, hours, times in (("lime", 1.0, 100.0), ("gradient", 0.99, 99.0), ("thompson", None, None))
+    ]
+    lines = load("speed").page([{"device": "GPU", "rows": rows}]).splitlines()[-3:]
+    assert lines[0] == "| lime | 500 | 3,600 | 36.0 | 100× | yes |"
+    assert lines[1].endswith("| 99× | NO |") and lines[2].endswith("| – | 36.0 | – | – |")
+
+
+def test_sizes_of_data_sets(load):
+    """Words as tokens: documents of 3 and 1, queries of 1 and 2; both sentences of a pair count."""
+    sizes = load("sizes")
+
+    def length(text):
+        return len(text.split())
+
+    queries = [{"query": "a", "document": "b c d"}, {"query": "a b", "document": "c"}]
+    assert sizes.size(queries, length) == [2, 2.0, 1.5]
+    assert sizes.size([{"premise": "a b", "hypothesis": "c"}], length) == [1, 3.0]
+    assert sizes.show([1200, 2.0]) == ["1,200", "2.0", "–"] and sizes.show(None) == ["–"] * 3
+
+
+# -- figures and pages --------------------------------------------------------------------------
+
+
+def test_accuracies_by_removal(load, tmp_path, monkeypatch):
+    """Models that start from the filler are read separately."""
+    figures = load("figures")
+    rows = [SimpleNamespace(removal="mask-token", share=s, right=r) for s in (0.0, 0.5) for r in (1, 0)]
+    for name in ("snli-10000-standard-0", "snli-10000-standard-1", "snli-10000-filler-standard-0"):
+        (tmp_path / f"removals-{name}.json").touch()
+    monkeypatch.setattr(figures.RemovalCheck, "read", lambda _: SimpleNamespace(rows=rows))
+    accuracies = figures.accuracies(tmp_path, "snli")
+    assert {key: value.tolist() for key, value in accuracies.items()} == {
+        ("Standard", "mask-token", share): [[100.0, 0.0]] * 2 for share in (0.0, 0.5)
+    }
+    masked = figures.accuracies(tmp_path, "snli", "filler")
+    assert masked["Standard", "mask-token", 0.5].shape == (1, 2)
+    better, worse = (
+        {("Standard", "mask-token", 0.5): masked["Standard", "mask-token", 0.5] * 0 + level}
+        for level in (60, 50)
+    )
+    assert figures.gain(better, worse, "mask-token", 0.5).startswith("+10.0 ")
+    levels = {("CT", removal, 0.5): np.full((2, 9), share) for removal, share in (("a", 70.0), ("b", 68.5))}
+    assert figures.lead(levels, "CT", "a", "b", 0.5).startswith("b by 1.50")
+
+
+def test_curves_of_figure_3(load, tmp_path):
+    """A curve begins where all texts have a set, and ends at the budget."""
+    rows = [("random-search", 1000, m, 0.0, 0.0, 0.2) for m in ("sufficiency", "comprehensiveness")]
+    write_record(tmp_path, "boolq-attention-mask", *rows)
+    part = load("results").read_parts(tmp_path)["boolq"]
+    for axes in load("figures").draw_courses(part, "boolq").axes:
+        (line,) = axes.lines
+        assert line.get_xdata().tolist() == [n for n in load("methods").GRID if n >= 250]
+        np.testing.assert_allclose(line.get_ydata(), 20.0)
+
+
+def test_sections_that_were_not_measured_again_are_kept(load):
+    pages = load("pages")
+    old = (
+        "# Old\n\n## SST-2: 9 points\n\nold\n\n## FEVER\n\nold\n\n## Which\n\nold\n\n## FEVER before\n\nold\n"
+    )
+    new = "# New\n\n## FEVER: 3 points\n\nnew\n\n## BoolQ\n\nnew\n\n## Which\n\nnew\n"
+    page = pages.merge_sections(new, old)
+    assert page.count("old") == 2 and page.count("new") == 3
+    assert page.startswith("# New\n\n## SST-2: 9 points")
+    headings = [line for line in page.splitlines() if line.startswith("## ")]
+    assert headings[1:] == ["## FEVER: 3 points", "## BoolQ", "## Which", "## FEVER before"]
+    assert pages.merge_sections(new, "") == new
+    head = "| set | a |\n| --- | --- |\n"
+    rows = pages.merge_rows(f"# T\n\n{head}| FEVER | 2 |\n", f"# T\n\n{head}| SST-2 | 1 |\n| FEVER | 1 |\n")
+    assert rows == f"# T\n\n{head}| SST-2 | 1 |\n| FEVER | 2 |\n"
+
+
+# -- stages and data ----------------------------------------------------------------------------
+
+
+def test_models_that_are_trained(load):
+    stages = load("stages")
+    options = {"second_sets": ["fever"], "removal_sets": ["sst2"], "seeds": [4], "standard_only": True}
+    jobs = {job.name: job for job in stages.train(None, sets=["fever", "sst2"], **options)}
+    assert [name.removesuffix(".train") for name in jobs] == [
+        "nli-standard-0",
+        "fever-standard-4",
+        "fever-attention-mask-4",
+        "sst2-standard-4",
+        "sst2-attention-mask-4",
+        "fever-3layers-attention-mask-4",
+        "filler",
+        "sst2-10000-standard-4",
+        "sst2-10000-filler-standard-4",
+    ]
+    assert jobs["fever-standard-4.train"].needs == ["nli-standard-0.train.json"]
+    assert jobs["sst2-standard-4.train"].needs == []
+    assert jobs["sst2-10000-filler-standard-4.train"].needs == ["filler.train.json"]
+    settings = jobs["fever-3layers-attention-mask-4.train"].compute.keywords
+    assert (settings["layers"], settings["start"]) == (3, "nli-standard-0")
+
+
+def test_models_that_start_from_each_other(load):
+    """BoolQ starts from FEVER's standard model of the same seed, and that from sentence pairs."""
+    options = {"second_sets": [], "removal_sets": [], "seeds": [4]}
+    jobs = {job.name: job for job in load("stages").train(None, sets=["boolq", "fever"], **options)}
+    assert {name.removesuffix(".train"): job.needs for name, job in jobs.items()} == {
+        "nli-standard-0": [],
+        "fever-standard-4": ["nli-standard-0.train.json"],
+        "boolq-standard-4": ["fever-standard-4.train.json"],
+        "boolq-attention-mask-4": ["fever-standard-4.train.json"],
+        "fever-attention-mask-4": ["nli-standard-0.train.json"],
+    }
+
+
+def test_documents_are_cut_near_their_evidence(load, tmp_path):
+    data = load("data")
+    text = "".join(chr(ord("a") + i) for i in range(20))
+    for window in (4, 9, 15):
+        part = data.cut_near(text, [[8, 12], [0, 2]], window, "characters")
+        assert len(part) == window and "ijkl" in part and part in text
+    assert data.cut_near(text, [[8, 12]], 2, "characters") == "ij"
+    assert data.cut_near(text, [[18, 20]], 30, "characters") == text
+    assert data.cut_near(text, [], 5, "characters") == "abcde"
+    assert data.cut_near("one two three four", [[2, 3]], 5, "words") == "three"
+    frame = {"query": ["q"], "document": ["one two three four"], "label": [1]}
+    write_frame(tmp_path / "b.parquet", **frame, evidence_spans=[[[1, 2]]])
+    spec = data.DataSet("b", "B", (), data.DOCUMENT, {}, 1, 1, 9, window=3)
+    assert data.read_file(tmp_path / "b", spec) == [{"query": "q", "document": "two", "label": 1}]
+
+
+def test_held_out_examples_are_not_trained_on(load, tmp_path):
+    """Of ten rows in two files, three are the dev set; the order is always the same, and not the files'."""
+    data = load("data")
+    files = {"train": ("a/one", "a/two"), "test": ("a/one",)}
+    spec = data.DataSet("a", "A", ("no", "yes"), {"query": "q"}, files, 1, 1, 9, held_out=3)
+    for file, numbers in (("one", range(6)), ("two", range(6, 10))):
+        write_frame(tmp_path / "a" / f"{file}.parquet", q=[str(i) for i in numbers], label=list(numbers))
+    train, dev, test = (data.read(tmp_path, spec, split) for split in ("train", "dev", "test"))
+    assert (len(train.labels), len(dev.labels), len(test.labels)) == (7, 3, 6)
+    assert sorted(train.labels + dev.labels) == list(range(10)) and sorted(test.labels) == list(range(6))
+    assert [int(e["query"]) for e in train.inputs] == train.labels != sorted(train.labels)
+    assert data.read(tmp_path, spec, "train", 2).labels == train.labels[:2]

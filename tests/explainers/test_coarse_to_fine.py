@@ -5,7 +5,7 @@ import pytest
 
 import pertinent
 from pertinent.explainers.base import explainers
-from pertinent.explainers.coarse_to_fine import level_budgets, merged, refined, room
+from pertinent.explainers.coarse_to_fine import level_budgets, max_parts, merged, refined
 
 WEIGHTS = {"p7s2w5": 3.0, "p7s2w6": 1.0, "p33s0w1": -2.0}
 N_PARAGRAPHS, N_SENTENCES, N_WORDS = 60, 8, 20
@@ -81,7 +81,7 @@ def test_a_short_text_has_fewer_levels():
 
 
 @pytest.mark.parametrize(
-    ("method", "said"), [("parallel-local-search", "finds sets"), ("shapley-interactions", "scores pairs")]
+    ("method", "said"), [("parallel-local-search", "chooses sets"), ("shapley-interactions", "scores pairs")]
 )
 def test_methods_without_scores_of_features_are_refused(method, said):
     with pytest.raises(pertinent.PertinentError, match=said):
@@ -89,7 +89,7 @@ def test_methods_without_scores_of_features_are_refused(method, said):
 
 
 def test_a_budget_that_is_too_small_is_refused():
-    with pytest.raises(pertinent.PertinentError, match="too small to go from coarse to fine"):
+    with pytest.raises(pertinent.PertinentError, match="too small for features="):
         explained("shapley-sampling", budget=8)
 
 
@@ -111,5 +111,5 @@ def test_refined_parts_are_never_too_many():
 
 
 def test_room_follows_the_method():
-    assert room(explainers.make("leave-one-out", {}), 100) == 25
-    assert room(explainers.make("exact-shapley", {}), 100) == 6
+    assert max_parts(explainers.make("leave-one-out", {}), 100) == 25
+    assert max_parts(explainers.make("exact-shapley", {}), 100) == 6

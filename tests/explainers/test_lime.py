@@ -160,13 +160,13 @@ def test_constant_columns_stay_as_they_are():
 @pytest.mark.parametrize("form", ["continuous", "discretised"])
 def test_what_the_forms_for_tables_need(form):
     options = {"form": form, "samples": 20, "progress": False}
-    with pytest.raises(SettingError, match="wrap the model with `background="):
+    with pytest.raises(SettingError, match="pass `background` to"):
         pertinent.explain(linear(kind="table"), KNOWN[0], "lime", **options)
     tolerant = pertinent.wrap(lambda rows: np.nansum(rows, axis=1), output="value", background=KNOWN)
-    with pytest.raises(InputError, match=r"has missing ones \(NaN\): use form='removal'"):
+    with pytest.raises(InputError, match=r"has missing values \(NaN\): use form='removal'"):
         pertinent.explain(tolerant, [1.0, np.nan, 2.0], "lime", **options)
     with pytest.raises(SettingError, match="`form` must be 'removal' except for table rows"):
         pertinent.explain(lambda texts: [[0.5, 0.5]] * len(texts), "some words", "lime", **options)
     groups = {"columns": ["a", "b", "c"], "groups": {"ab": ["a", "b"]}}
-    with pytest.raises(SettingError, match="one for each feature"):
+    with pytest.raises(SettingError, match="a number for each feature"):
         pertinent.explain(linear(background=KNOWN, **groups), KNOWN[0], "lime", **options)

@@ -248,15 +248,15 @@ def test_the_command_line_names_a_folder_or_a_method(tmp_path, monkeypatch, caps
     pertinent.fit(start_rows.model, ROWS[:, :9], "maple", trees=5).save("m")
     row = json.dumps(ROWS[0, :9].tolist())
     command = ["explain", "--model", "start_rows:model", "--row", row, "--method", "parallel-local-search"]
-    command += ["--budget", "30", "--no-measure", "--json", "-"]
+    command += ["--budget", "30", "--metrics", "none", "--json", "-"]
     for start, shown in (("m", "ForestScorer"), ("lime", "lime")):
         assert main([*command, "--set", f"start={start}"]) == 0
         (found,) = json.loads(capsys.readouterr().out)["explanations"]
         assert shown in found["settings"]["start"]
     assert main([*command, "--set", "start=aim"]) == 2
-    assert "'aim' has to learn first: pertinent fit" in capsys.readouterr().err
+    assert "'aim' must be fitted first: pertinent fit" in capsys.readouterr().err
 
 
 def test_a_method_that_learns_must_be_fitted_before_it_is_a_start():
-    with pytest.raises(SettingError, match="'aim' has to learn first"):
+    with pytest.raises(SettingError, match="'aim' must be fitted first"):
         ParallelLocalSearch(start="aim")

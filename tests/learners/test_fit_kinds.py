@@ -108,7 +108,7 @@ def test_columns_are_encoded():
 
 
 def test_the_embedded_tables(tmp_path):
-    for name, rows in (("table", tables._wines()), ("diabetes", tables._patients())):
+    for name, rows in (("table", tables.wine_data()), ("diabetes", tables.diabetes_data())):
         model, new = pertinent.load(name), rows.test_rows[:8]
         fit = pertinent.fit(model, rows.rows[:90], removal=SOME, out=tmp_path / name, **FAST)
         exact = pertinent.explain(model, new, "shapley-sampling", samples=60, removal=SOME, progress=False)
@@ -145,11 +145,10 @@ def test_rows_with_other_columns_are_refused():
 
 @pytest.fixture(scope="module")
 def images():
-    return digits._data()
+    return digits.digits_data()
 
 
-def test_digits_are_learned_for_all_classes_and_any_segments(images, tmp_path, monkeypatch):
-    monkeypatch.setenv("PERTINENT_CACHE", str(tmp_path / "cache"))
+def test_digits_are_learned_for_all_classes_and_any_segments(images, tmp_path):
     model, new = pertinent.load("digits"), images.test_rows[:10]
     fit = pertinent.fit(model, images.rows[:120], features="patches:2", out=tmp_path / "f", **FAST)
     options = {"features": "patches:2", "progress": False}

@@ -96,7 +96,7 @@ def test_outputs_that_are_not_classes():
         measure(ClassFaithfulness(), e, values)
     assert measure(ClassIoU(k=1), e, values) == {None: 0.0}
     one = Game(4, lambda masks: masks @ VOTES[:, :1])
-    with pytest.raises(SettingError, match="Pairs of values need two"):
+    with pytest.raises(SettingError, match="class-iou needs at least two values"):
         measure(ClassIoU(), explanation_of(VOTES.T[:1], game=one, output=PlainValues()), one)
 
 

@@ -109,7 +109,7 @@ def test_draws_depend_on_seed_input_and_mask_only(model, removal, monkeypatch):
     np.testing.assert_array_equal(removal(given, masks[order], 0).ids.reshape(ids.shape), ids[order])
     for i in range(12):
         np.testing.assert_array_equal(removal(given, masks[i : i + 1], 0).ids, ids[i])
-    monkeypatch.setitem(fillers._MOST_LOGITS, "cpu", 7 * 98 * 4)  # four rows at once
+    monkeypatch.setitem(fillers._MAX_LOGITS, "cpu", 7 * 98 * 4)  # four rows at once
     np.testing.assert_array_equal(removal(given, masks, 0).ids.reshape(ids.shape), ids)
     assert (removal(given, masks, 1).ids.reshape(ids.shape) != ids).any()
     assert (removal(other, masks, 0).ids.reshape(ids.shape)[..., :5] != ids[..., :5]).any()

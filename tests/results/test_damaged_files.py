@@ -14,9 +14,9 @@ import pytest
 from rich.console import Console
 
 import pertinent
-from pertinent.engine.journal import Journal, journal_line
 from pertinent.errors import FileError, InputError
 from pertinent.results.explanation_files import _NESTED, _VERSION, _Content, _schema, _to_row, journal_of
+from pertinent.results.journal import Journal, journal_line
 
 JUNK = [None, True, -1, 10**9, 2**70, 0.5, float("nan"), float("inf"), "", "x", "\x1b[2J", [], [[]], {}]
 JUNK += [[None], [1, [2]], ["a"], {"a": None}, [[0.5, 3]], [["a", "b", "c"]], [-1], [10**6]]

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pertinent.api.evaluate import DEFAULT_METRICS
+
 POSITIONAL = {
     "inputs": ("[TEXT …]", ""),
     "explanations": ("FILE", "a file written by `pertinent explain --out`"),
@@ -81,7 +83,7 @@ _ANSWERS = ("answer", "rather_than", "source")
 """Flags for language models, which cannot be attacked or fitted to."""
 
 COMMANDS = {
-    "explain": Command("explain", "verbs:explain", _REPORT),
+    "explain": Command("explain", "verbs:explain", _REPORT, defaults={"metrics": DEFAULT_METRICS}),
     "compare": Command("compare", "verbs:compare", _REPORT, ("what to explain", "how to compare")),
     "evaluate": Command("evaluate", "verbs:evaluate", _TABLE, ("", "how to measure")),
     "merge": Command("merge", "verbs:merge", ("quiet",), ("", "what to write"), required=("out",)),
@@ -120,13 +122,11 @@ COMMANDS = {
         required=("out",),
         without=_ANSWERS,
     ),
-    "benchmark": Command(
-        None, "benchmark_files:benchmark", ("quiet",), ("", "what to run, and where to keep it")
-    ),
+    "benchmark": Command(None, "benchmark_files:benchmark", ("quiet",), ("", "description and results")),
     "serve": Command(
         "serve",
         "verbs:serve",
-        titles=("", "what it allows"),
+        titles=("", "page and limits"),
         elsewhere={"started": "the address is printed"},
     ),
     "study create": Command(
@@ -139,10 +139,10 @@ COMMANDS = {
     "study serve": Command(
         "serve_study",
         "studies:serve",
-        titles=("", "who can take part"),
+        titles=("", "address"),
         elsewhere={"started": "the address is printed"},
     ),
-    "study report": Command("report_study", "studies:report", _RESULT, ("", "whose answers count")),
+    "study report": Command("report_study", "studies:report", _RESULT, ("", "participants")),
     "demo": Command(None, "verbs:demo", ("html", "quiet"), defaults={"html": Path("pertinent-report.html")}),
     "methods": Command("list_methods", "verbs:catalogue"),
     "metrics": Command("list_metrics", "verbs:catalogue"),

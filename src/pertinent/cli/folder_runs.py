@@ -1,4 +1,4 @@
-"""``pertinent explain --out FOLDER``: inputs stream in, explanations stream out, none are kept in memory."""
+"""``pertinent explain --out FOLDER``, which keeps neither inputs nor explanations in memory."""
 
 from __future__ import annotations
 
@@ -8,62 +8,48 @@ from itertools import islice
 from typing import Any
 
 import pertinent
-from pertinent.api.evaluate import DEFAULT_METRICS
 from pertinent.cli.cluster_flags import ClusterFlags
 from pertinent.cli.command_output import LISTED, CommandOutput, complain, conclude
 from pertinent.cli.input_flags import InputFlags
-from pertinent.cli.loading import ModelFlags, load_methods, model_named
+from pertinent.cli.loading import ModelFlags, kind_before_loading, load_methods, model_named
 from pertinent.cli.signatures import call_with
 from pertinent.errors import InputError, SettingError
 from pertinent.rendering.by_input import named
 from pertinent.results.explanation_folder import ExplanationFolder
-from pertinent.runs.blocks import NamedInput
-from pertinent.runs.model_names import is_own
+from pertinent.runs.run import NamedInput
 
 _UNUSED = ("html", "json", "check", "by_class")
 
 
-def explain_to_folder(args: Namespace, arguments: dict[str, Any], *, measure: bool) -> int:
-    """Explain inputs that need not fit into memory, and print how many there are."""
+def explain_to_folder(args: Namespace, arguments: dict[str, Any]) -> int:
+    """Explain a stream of inputs, and print the number of explanations."""
     for flag in _UNUSED:
         if getattr(args, flag):
             raise SettingError(
-                f"--{flag.replace('_', '-')} needs all explanations in memory: leave it out, or give --out a "
-                "name that ends in .parquet."
+                f"--{flag.replace('_', '-')} needs all explanations in memory: omit it, or pass --out a name "
+                "that ends in .parquet."
             )
     output, inputs = CommandOutput(quiet=args.quiet), call_with(args, InputFlags)
-    model, cluster = (
-        call_with(args, ModelFlags, model=model_named(args, inputs)),
-        call_with(args, ClusterFlags).made(),
-    )
-    loaded = model.load() if cluster is None or is_own(model.model) else None
-    (method,) = load_methods([args.method], args.set)
-    stream = _Stream(inputs, model.kind if loaded is None else loaded.kind, model.model)
-    if stream.n is not None and not any(True for _ in stream):  # wrong columns are found here, too
+    model = call_with(args, ModelFlags, model=model_named(args, inputs)).named()
+    kind = kind_before_loading(model)
+    (arguments["method"],) = load_methods([args.method], args.set)
+    stream = _Stream(inputs, kind, model.name)
+    if stream.n is not None and not any(True for _ in stream):  # also raises errors of columns
         raise InputError("There is nothing to explain.")
     del arguments["check"]
-    found = pertinent.explain(
-        loaded if cluster is None else model.on_workers(),
-        stream if stream.n is not None else iter(stream),
-        **arguments
-        | {
-            "method": method,
-            "metrics": DEFAULT_METRICS if measure else (),
-            "cluster": cluster,
-            "progress": output.progress,
-        },
-    )
-    assert isinstance(found, ExplanationFolder)
-    output.show(f"{found}.")
-    output.show(f"Saved: {found.path.resolve()}")
-    code = conclude(len(found), list(named(islice(found.failures, LISTED))))
-    if found.n_failures > LISTED:
-        complain(f"failed: {found.n_failures:,} in all")
+    arguments |= {"cluster": call_with(args, ClusterFlags).cluster(), "progress": output.progress}
+    folder = pertinent.explain(model, stream if stream.n is not None else iter(stream), **arguments)
+    assert isinstance(folder, ExplanationFolder)
+    output.show(f"{folder}.")
+    output.show(f"Saved: {folder.path.resolve()}")
+    code = conclude(len(folder), list(named(islice(folder.failures, LISTED))))
+    if folder.n_failures > LISTED:
+        complain(f"failed: {folder.n_failures:,} in total")
     return code
 
 
 class _Stream:
-    """The inputs with their names, read whenever they are iterated over; `n` is how many, if it is known."""
+    """Inputs with their ids, read in each iteration; `n` is their number, if it is known."""
 
     def __init__(self, inputs: InputFlags, kind: str | None, model: str) -> None:
         self._arguments = inputs, kind, model

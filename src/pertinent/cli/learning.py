@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from argparse import Namespace
 from collections.abc import Mapping
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from pertinent.explainers.base import learned_methods
 from pertinent.inputs.modality import modality_named
 from pertinent.learners.fit import setting_owner
 from pertinent.number_format import count
-from pertinent.runs.run import Run
+from pertinent.runs.session import prepare_input
 
 ENOUGH = 20
 """Number of held-out inputs below which their measures are uncertain."""
@@ -38,13 +39,14 @@ def fit(args: Namespace) -> int:
     settings = _settings(args)
     from pertinent.finetuning.run_folder import RECORD
 
+    model = call.model.load()
     usable: list[InputRecord] = []
     failed: list[Failed] = []
     kind = ""
     for record in call.records:
         try:
             raw = record.raw if record.error is None else record.error
-            kind = Run(call.model).prepare(raw, args.features).kind
+            kind = prepare_input(model, raw, args.features).kind
             usable.append(record)
         except Exception as error:  # noqa: BLE001  reported, the other inputs are used
             failed.append((record.where, str(error)))
@@ -80,7 +82,7 @@ def train(args: Namespace, *, validation: Path | None = None) -> int:
         if record.error is not None:  # a model must not be trained on part of a file by mistake
             raise InputError(f"{record.where}: {record.error}") from record.error
     try:
-        trained = call.to(pertinent.train)
+        trained = replace(call, model=call.model.load()).to(pertinent.train)
     except ExampleError as error:
         where = (held_out if error.data == "validation" else call.records)[error.row].where
         hint = "" if error.label is None else " --new-head trains for the labels of the file."

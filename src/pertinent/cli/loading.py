@@ -17,7 +17,7 @@ from pertinent.explainers.base import Explainer, explainers, learned_methods
 from pertinent.files import folder_exists
 from pertinent.models.base import Model
 from pertinent.models.embedded.load import KINDS
-from pertinent.runs.model_names import NamedModel, is_own, kind_named, load_model, load_own
+from pertinent.runs.model_names import NamedModel, is_own, load_own
 
 DEFAULTS = {kind: name for name, kind in reversed(KINDS.items())}
 """The default model for each kind of input: the first embedded model that reads it."""
@@ -26,6 +26,15 @@ DEFAULTS = {kind: name for name, kind in reversed(KINDS.items())}
 def model_named(args: Namespace, inputs: InputFlags) -> str:
     """Return the value of ``--model``, or the default model for the inputs."""
     return str(args.model or DEFAULTS["prompt" if inputs.is_prompt else inputs.kind or "text"])
+
+
+def kind_before_loading(model: NamedModel) -> str | None:
+    """Return the kind of input that a model reads.
+
+    A model in a module of the user is loaded for that: only the model knows its kind, and the module may
+    register methods. The kind of other models is known before they are loaded.
+    """
+    return model.load().kind if is_own(model.name) else model.kind
 
 
 @dataclass(frozen=True)
@@ -55,16 +64,11 @@ class ModelFlags:
 
     def load(self) -> Model:
         """Load the model."""
-        return load_model(self.model, self.device, self.dtype, self.long_texts)
+        return self.named().load()
 
-    def on_workers(self) -> NamedModel:
-        """Return the name by which the workers of a cluster load the model."""
+    def named(self) -> NamedModel:
+        """Return the model by its name, which is loaded where it is used."""
         return NamedModel(self.model, self.device, self.dtype, self.long_texts)
-
-    @property
-    def kind(self) -> str | None:
-        """Return the kind of input that the model reads, if it is known before the model is loaded."""
-        return kind_named(self.model)
 
 
 def load_methods(names: Sequence[str], pairs: Iterable[str]) -> list[Explainer]:

@@ -121,7 +121,7 @@ class Option:
             return [read_text(self.flag, each, inner) for each in text]
         value = convert_setting(self.flag, read_text(self.flag, text, self.hint), self.hint)
         for name, maker in MAKERS.items():
-            if self.is_a(name):
+            if value is not None and self.is_a(name):
                 make = resolve_name(maker)
                 return tuple(map(make, value)) if isinstance(value, tuple) else make(value)
         return value
@@ -160,7 +160,7 @@ def options_of(function: Callable[..., Any], omit: Container[str] = ()) -> list[
 
             own = {*inspect.signature(function).parameters}
             words = options_of(resolve_name("pertinent:explain"), omit)
-            options += [option for option in words if option.name in WORDS and option.name not in own]
+            options += [option for option in words if option.name in WORDS.keys() - own - {"metrics"}]
         elif name not in omit:
             text = _for_terminal(texts.get(name, ""), hints)
             options.append(Option(name, hints.get(name, Any), parameter.default, text))

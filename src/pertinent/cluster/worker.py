@@ -1,10 +1,11 @@
-"""A worker: a process that keeps the model and one engine, and does blocks of inputs."""
+"""A worker: a process with the model and one engine, which processes blocks of inputs."""
 
 from __future__ import annotations
 
 import os
 import platform
 import sys
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -12,9 +13,11 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from pertinent.runs.block_worker import BlockResult, BlockWorker
-from pertinent.runs.blocks import BlockTask, Item
+from pertinent.engine.engine import Engine
+from pertinent.engine.progress import Progress
+from pertinent.runs.executor import Item, RunTask, run_task
 from pertinent.runs.model_names import NamedModel
+from pertinent.runs.session import Session
 
 _PACKAGES = ("pertinent", "numpy", "torch", "transformers", "scikit-learn")
 """Packages that explanations may depend on."""
@@ -22,7 +25,7 @@ _PACKAGES = ("pertinent", "numpy", "torch", "transformers", "scikit-learn")
 
 @dataclass(frozen=True)
 class Started:
-    """What a worker reports when it has loaded the model: its process, its versions, the model's digest."""
+    """The report of a worker that has loaded the model: its process, its versions, the model's digest."""
 
     pid: int
     host: str
@@ -30,43 +33,62 @@ class Started:
     fingerprint: str
 
 
+@dataclass(frozen=True)
+class BlockResult:
+    """The results of a block, the numbers of those that are done and failed, and warnings for the run."""
+
+    results: Any
+    done: int
+    failed: int
+    evaluations: int
+    warnings: Sequence[str]
+
+
 class Worker:
-    """Does blocks, one after the other, on Ray.
+    """An actor on Ray that processes blocks one after the other.
 
     Parameters
     ----------
     model
-        The model itself, or its name.
-    shared
-        As for `BlockWorker`.
+        The model, or its name.
+    batch_size
+        As in `explain`; by default the engine determines it, and keeps it from block to block.
     threads
         The number of threads that numpy, torch and others may use.
     """
 
-    def __init__(self, model: Any, shared: Mapping[str, Any], threads: int) -> None:
-        self._model, self._shared, self._threads = model, shared, threads
+    def __init__(self, model: Any, batch_size: int | None, threads: int) -> None:
+        self._model, self._batch_size, self._threads = model, batch_size, threads
 
     def start(self) -> Started:
         """Load the model."""
         os.environ["TOKENIZERS_PARALLELISM"] = str(self._threads > 1).lower()
-        model = self._model.load() if isinstance(self._model, NamedModel) else self._model
+        if isinstance(self._model, NamedModel):
+            self._model = self._model.load()
         threadpool_limits(self._threads)
         if "torch" in sys.modules:
             sys.modules["torch"].set_num_threads(self._threads)
-        self._worker = BlockWorker(model, self._shared)
-        return Started(os.getpid(), platform.node(), versions(), model.fingerprint.hex())
+        self._engine = Engine(self._model, batch_size=self._batch_size)
+        return Started(os.getpid(), platform.node(), versions(), self._model.fingerprint.hex())
 
-    def run(self, task: BlockTask, items: Sequence[Item], pack: bool) -> BlockResult:
-        """The results of a block, packed if it is whole."""
-        return self._worker.run(task, items, pack=pack)
+    def run(self, task: RunTask, items: Sequence[Item], pack: bool) -> BlockResult:
+        """Return the results of a block or a part of one, packed if it is a whole block."""
+        session, before = Session(self._model), self._engine.rows
+        progress = deque([Progress(0, 0, None, 0)], maxlen=1)
+        total = sum(len(task.keys(item)) for item in items)
+        self._engine.progress = progress.append
+        results = [result for _, result in run_task(self._engine, session, task, items, total)]
+        evaluations = self._engine.rows - before
+        packed = task.pack(results) if pack else results
+        return BlockResult(packed, progress[0].done, progress[0].failed, evaluations, session.warnings)
 
 
 def versions() -> dict[str, str]:
-    """The versions of Python and of the packages that explanations may depend on."""
-    found = {"Python": ".".join(map(str, sys.version_info[:2]))}
+    """Return the versions of Python and of the packages that explanations may depend on."""
+    installed = {"Python": ".".join(map(str, sys.version_info[:2]))}
     for name in _PACKAGES:
         try:
-            found[name] = version(name)
+            installed[name] = version(name)
         except PackageNotFoundError:
-            found[name] = "not installed"
-    return found
+            installed[name] = "not installed"
+    return installed

@@ -7,20 +7,26 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pertinent.cluster.worker import Started, Worker, versions
+from pertinent.cluster.worker import BlockResult, Started, Worker, versions
 from pertinent.engine.progress import Progress, progress_callback
 from pertinent.errors import ClusterError, ModelError, PertinentError
-from pertinent.runs.block_worker import SHARED, BlockResult
-from pertinent.runs.blocks import Block, BlockTask, Item
+from pertinent.runs.executor import LARGEST_BLOCK, Block, Item, RunTask, Workers, blocks_of
 from pertinent.runs.model_names import NamedModel
 from pertinent.runs.run import Run
+from pertinent.runs.session import add_warning
+
+if TYPE_CHECKING:
+    from pertinent.cluster.cluster import Cluster
 
 logger = logging.getLogger(__name__)
 
 QUEUED = 2
 """Number of pieces that a worker has at most: the one that it does, and the next."""
+
+BLOCKS_PER_WORKER = 8
+"""Number of blocks for each worker, so that workers end at nearly the same time."""
 
 DEATHS, MOST_DEATHS = 2, 6
 """Numbers of workers that an input must cost, alone, before it is blamed: at first, and at most."""
@@ -55,7 +61,7 @@ class _WorkerState:
     pieces: dict[Any, _BlockPart] = field(default_factory=dict)
 
 
-class WorkerPool:
+class WorkerPool(Workers):
     """Workers that have the model of a run.
 
     Parameters
@@ -64,17 +70,20 @@ class WorkerPool:
         The module, connected to a cluster.
     run
         The run, whose inputs are given to `run` in blocks.
-    n_workers, cpus, gpus
-        The number of workers, and what each has.
+    cluster
+        The settings of the cluster.
+    n_workers
+        The number of workers.
     """
 
-    def __init__(self, ray: Any, run: Run, n_workers: int, cpus: int, gpus: float) -> None:
-        self.n_workers = n_workers
+    def __init__(self, ray: Any, run: Run, cluster: Cluster, n_workers: int) -> None:
+        self.n_workers, self._block_size = n_workers, cluster.block_size
         self._ray, self._run = ray, run
-        shared = {name: getattr(run, name) for name in SHARED}
-        self._arguments = self._sent(run.model), shared, cpus
+        self._arguments = self._sent(run.model), run.batch_size, cluster.cpus_per_worker
         # A worker that dies is replaced here, where it is known which block it did.
-        self._class = ray.remote(Worker).options(num_cpus=cpus, num_gpus=gpus, max_restarts=0)
+        self._class = ray.remote(Worker).options(
+            num_cpus=cluster.cpus_per_worker, num_gpus=cluster.gpus_per_worker, max_restarts=0
+        )
         self._failed_loads = 0
         self._retry_at: float | None = None
         self._fingerprint = None if isinstance(run.model, NamedModel) else run.model.fingerprint.hex()
@@ -84,7 +93,7 @@ class WorkerPool:
 
     @property
     def fingerprint(self) -> str:
-        """The fingerprint of the model, which is known when a worker has loaded it."""
+        """Return the fingerprint of the model; wait until a worker has loaded it."""
         while self._fingerprint is None:
             self._await_one()
         return self._fingerprint
@@ -95,10 +104,20 @@ class WorkerPool:
             self._ray.kill(hand.actor)
         self._hands.clear()
 
+    def results(
+        self, task: RunTask, items: Iterable[Item], total: int | None, *, quiet: bool = False
+    ) -> Iterator[Any]:
+        """Run a task on inputs in blocks; yield single results when their block is done."""
+        size = self._block_size or LARGEST_BLOCK
+        if self._block_size is None and total is not None:
+            size = min(size, max(1, total // (BLOCKS_PER_WORKER * self.n_workers)))
+        for _, results in self.run(task, blocks_of(items, size), total, quiet=quiet):
+            yield from results
+
     def run(
-        self, task: BlockTask, blocks: Iterable[Block], total: int | None, *, quiet: bool = False
+        self, task: RunTask, blocks: Iterable[Block], total: int | None, *, quiet: bool = False
     ) -> Iterator[tuple[Block, Any]]:
-        """Do the blocks, read as workers are free; yield each with its packed results when it is done."""
+        """Run a task on blocks, read as workers are free; yield each with its packed results."""
         self._task, self._sent_task = task, self._ray.put(task)
         self._source = iter(blocks)
         self._waiting.clear()
@@ -183,8 +202,8 @@ class WorkerPool:
         self._done += result.done
         self._failed += result.failed
         self._evaluations += result.evaluations
-        for said in result.warnings:
-            self._run.add_warning(said)
+        for warning in result.warnings:
+            add_warning(self._run.warnings, warning)
         self._innocent += piece.deaths
         self._put_together(piece, result.results)
 
@@ -236,7 +255,7 @@ class WorkerPool:
             return []
         self._blamed.add(piece.block.number)
         error = ModelError(f"{deaths} workers died of this input alone, the last because: {reason}")
-        results = self._task.failed(self._run, piece.items[0], error)
+        results = self._task.failures(piece.items[0], error)
         self._done += len(results)
         self._failed += len(results)
         self._put_together(piece, self._task.pack(results) if piece.is_whole else results)

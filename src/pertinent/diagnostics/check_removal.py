@@ -17,20 +17,21 @@ from pertinent.config.settings import Count, ProperShare, Seed, checked
 from pertinent.diagnostics.base import feature_kind, label
 from pertinent.diagnostics.perplexity_check import PerplexityCheck, PerplexityRow
 from pertinent.diagnostics.removal_check import AblatedInput, RemovalCheck
+from pertinent.engine.job import Job, JobResult
 from pertinent.engine.progress import Callback
 from pertinent.errors import InputError, SettingError, require
 from pertinent.inputs.base import Input
 from pertinent.inputs.modality import modality_named
 from pertinent.masks import full_mask
 from pertinent.models.base import Model
-from pertinent.models.wrap import wrap
 from pertinent.outputs import column_index
 from pertinent.removals.base import Removal
 from pertinent.removals.base import removals as registered
 from pertinent.results.failures import Failure
-from pertinent.runs.blocks import Cluster, Item
-from pertinent.runs.run import Run, Work, raise_first
-from pertinent.runs.work_block import carry_out_items
+from pertinent.runs.executor import Executor, Item, RunTask
+from pertinent.runs.model_names import load_or_wrap
+from pertinent.runs.run import Run, raise_first
+from pertinent.runs.session import Session, prepare_input
 
 DEFAULT_SHARES = (0.2, 0.5, 0.8)
 ONLY_IF_NAMED = ("marginalize", "random-token")
@@ -49,7 +50,7 @@ def check_removal(
     features: str | None = None,
     seed: Seed = 0,
     batch_size: Count | None = None,
-    cluster: Cluster | None = None,
+    cluster: Executor | None = None,
     progress: Callback | bool | None = None,
 ) -> RemovalCheck | PerplexityCheck:
     """Find out which removal is most in distribution for a model (Hase et al. 2021, Sec. 5, App. B.2).
@@ -93,7 +94,7 @@ def check_removal(
     ('slice-out', 'too few inputs')
     """
     run = Run.from_arguments(
-        wrap(model), inputs, "check", batch_size=batch_size, cluster=cluster, progress=progress
+        load_or_wrap(model), inputs, "check", batch_size=batch_size, cluster=cluster, progress=progress
     )
     model = run.model
     shares = (shares,) if isinstance(shares, float) else tuple(dict.fromkeys(shares))
@@ -118,9 +119,8 @@ def check_removal(
     selected = _select_removals(removals, model, first.kind)
 
     items = [Item(number, (input, truths[number])) for number, input in prepared.items()]
-    algorithm = surprise if reads_prompts else ablate
-    works_of = partial(_works, algorithm, removals=selected, shares=shares, draws=draws, seed=seed)
-    outcomes = list(carry_out_items(run, items, works_of, len(items) * len(selected)))
+    task = AblationTask(surprise if reads_prompts else ablate, selected, shares, draws, seed)
+    outcomes = list(run.results(task, items, len(items) * len(selected)))
     results = {outcome.key: outcome.result for outcome in outcomes if outcome.error is None}
     errors = {outcome.key: outcome.error for outcome in outcomes if outcome.error is not None}
     worked = [name for name in selected if any((number, name) in results for number in prepared)]
@@ -175,21 +175,27 @@ class RemovalRows:
     classes: tuple[str, ...] = ()
 
 
-def _works(
-    algorithm: Callable[..., Algorithm],
-    run: Run,
-    item: Item,
-    *,
-    removals: Mapping[str, Removal],
-    shares: Sequence[float],
-    draws: int,
-    seed: int,
-) -> Iterator[Work]:
-    """Yield the ablation of an input by each removal."""
-    input, truth = item.raw
-    masks = [full_mask(input.n_features), *(random_masks(input, share, draws, seed) for share in shares)]
-    for name, removal in removals.items():
-        yield Work((item.index, name), input, partial(algorithm, masks, truth, run.model), removal, seed)
+@dataclass(frozen=True)
+class AblationTask(RunTask):
+    """Ablates each input by several removals; items are pairs of a prepared input and its label."""
+
+    algorithm: Callable[..., Algorithm]
+    removals: Mapping[str, Removal]
+    shares: Sequence[float]
+    draws: int
+    seed: int
+
+    def keys(self, item: Item) -> list[tuple[int, str]]:
+        """Return the position of the input with the label of each removal."""
+        return [(item.index, name) for name in self.removals]
+
+    def jobs(self, session: Session, item: Item) -> Iterator[Job | JobResult]:
+        """Yield the ablation of an input by each removal."""
+        input, truth = item.raw
+        masks = [random_masks(input, share, self.draws, self.seed) for share in self.shares]
+        steps = partial(self.algorithm, [full_mask(input.n_features), *masks], truth, session.model)
+        for name, removal in self.removals.items():
+            yield session.job((item.index, name), input, steps, removal, self.seed)
 
 
 def ablate(masks: Sequence[Masks], truth: Any, model: Model, _input: Input, _removal: Removal) -> Algorithm:
@@ -251,7 +257,7 @@ def _prepare(
     failures = []
     for index, (raw, truth) in enumerate(zip(run.inputs, truths, strict=True)):
         try:
-            input = run.prepare(raw, features)
+            input = prepare_input(model, raw, features)
             _check_several_features(input)
             if labelled and (truth is None or model.classes):
                 column_index(truth, model.classes, "label")

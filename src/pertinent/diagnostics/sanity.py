@@ -15,13 +15,13 @@ from pertinent.config.serialization import Index, expect
 from pertinent.config.settings import Count, Seed, checked
 from pertinent.diagnostics import base, stability
 from pertinent.engine.progress import Callback
-from pertinent.models.wrap import wrap
 from pertinent.number_format import count
 from pertinent.printable import visible
 from pertinent.results.explanation import Explanation
 from pertinent.results.failures import Failure
-from pertinent.runs.blocks import Cluster
-from pertinent.runs.explain_run import explain_all
+from pertinent.runs.executor import Executor
+from pertinent.runs.explain import explain_all
+from pertinent.runs.model_names import load_or_wrap
 from pertinent.runs.request import Method, Request
 from pertinent.runs.run import Run, raise_first
 from pertinent.stats import Interval, spearman
@@ -222,7 +222,7 @@ def sanity(
     layers: Sequence[str] | Literal["cascading", "last"] = "cascading",
     ids: Sequence[Any] | None = None,
     batch_size: Count | None = None,
-    cluster: Cluster | None = None,
+    cluster: Executor | None = None,
     progress: Callback | bool | None = None,
     **words: Any,
 ) -> Sanity:
@@ -274,7 +274,7 @@ def sanity(
     from pertinent.models.torch.randomised import RandomisedModel, layers_of
 
     options: dict[str, Any] = {"ids": ids, "batch_size": batch_size, "cluster": cluster}
-    run = Run.from_arguments(wrap(model), inputs, "sanity", progress=progress, **options)
+    run = Run.from_arguments(load_or_wrap(model), inputs, "sanity", progress=progress, **options)
     request = Request.from_keywords(method, words)
     selected = layers_of(run.model, None if isinstance(layers, str) else layers)
     stages = selected[:1] if layers == "last" else selected
@@ -303,7 +303,7 @@ def sanity(
         layers=tuple(stages),
         n_layers=n_layers,
         seed=request.seed,
-        run_warnings=run.warnings,
+        run_warnings=tuple(run.warnings),
         failures=tuple(failures),
         **base.method_fields(originals[0], request.budget),
     )

@@ -18,9 +18,9 @@ from pertinent.inputs.base import ArrayInput, Input
 from pertinent.models.base import Model
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanation
-from pertinent.results.failures import Failure
-from pertinent.runs.blocks import Cluster
-from pertinent.runs.explain_run import explain_all, merged
+from pertinent.results.failures import Failure, merge_failures
+from pertinent.runs.executor import Executor
+from pertinent.runs.explain import explain_all
 from pertinent.runs.request import Method, Request
 from pertinent.runs.run import Run, raise_first
 
@@ -70,7 +70,7 @@ def sensitivity(
     seed: Seed = 0,
     ids: Sequence[Any] | None = None,
     batch_size: Count | None = None,
-    cluster: Cluster | None = None,
+    cluster: Executor | None = None,
     progress: Callback | bool | None = None,
     **words: Any,
 ) -> Evaluation:
@@ -153,7 +153,7 @@ def sensitivity(
                 explanations.append(_with_sensitivity(e, by_input[i]))
     if not explanations:
         raise_first(failures, "explained")
-    failures = merged(sorted(failures, key=lambda failure: failure.index), requests)
+    failures = merge_failures(sorted(failures, key=lambda failure: failure.index), len(requests))
     settings = {"radius": radius, "norm": norm, "samples": samples}
     return Evaluation.from_explanations(explanations, {MEASURE: "lower"}, failures, settings=settings)
 

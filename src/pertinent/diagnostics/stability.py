@@ -18,8 +18,8 @@ from pertinent.errors import InputError, require
 from pertinent.printable import visible
 from pertinent.results.explanation import Explanation
 from pertinent.results.failures import Failure
-from pertinent.runs.blocks import Cluster
-from pertinent.runs.explain_run import explain_all
+from pertinent.runs.executor import Executor
+from pertinent.runs.explain import explain_all
 from pertinent.runs.request import Method, Request
 from pertinent.runs.run import Run, raise_first
 from pertinent.stats import Interval, spearman
@@ -258,7 +258,7 @@ def stability(
     seeds: SeedCount = 5,
     ids: Sequence[Any] | None = None,
     batch_size: Count | None = None,
-    cluster: Cluster | None = None,
+    cluster: Executor | None = None,
     progress: Callback | bool | None = None,
     **words: Any,
 ) -> Stability:

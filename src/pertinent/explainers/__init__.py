@@ -1,4 +1,4 @@
-"""The methods: one file each, over the generator protocol."""
+"""Methods, one file each: generators that ask questions and return findings."""
 
 from pertinent.explainers.base import Explainer, Finding, Task, Traits, explainers
 

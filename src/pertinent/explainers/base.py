@@ -1,4 +1,4 @@
-"""The base of explainers: the task they get, the algorithm, and the finding they return."""
+"""Base class of explainers: the task that they get, the algorithm, and the finding that they return."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from pertinent.masks import empty_mask, full_mask
 from pertinent.outputs import SCALES, Classes, Output, Scale
 
 ScoreMeaning: TypeAlias = Literal["effect", "magnitude", "membership", "attack"]
-"""What a score says of its feature.
+"""The meaning of a score.
 
-``"effect"``: its signed effect on the target. ``"magnitude"``: how much it matters, never that it speaks
-against the target (a probability of being selected, too). ``"membership"``: the share of sparsities at which
-it was chosen. ``"attack"``: how much an attack on the prediction needs it.
+``"effect"``: the feature's signed effect on the target. ``"magnitude"``: how much the feature matters,
+without a sign; a probability of being selected, too. ``"membership"``: the share of sparsities at which the
+feature was chosen. ``"attack"``: how much an attack on the prediction needs the feature.
 """
 
 DEFAULT_BUDGET = 1000
@@ -35,20 +35,20 @@ DEFAULT_SPARSITIES = (0.05, 0.10, 0.20, 0.50)
 
 
 def n_kept(sparsity: float, n_features: int) -> int:
-    """Number of features that a sparsity keeps: k = ceil(s·d), safe from rounding (0.1 · 30 is 3)."""
+    """Return the number of features that a sparsity keeps, k = ceil(s·d); 0.1 · 30 is 3 despite rounding."""
     return max(1, ceil(round(sparsity * n_features, 9)))
 
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What a method may know of the model besides its answers.
+    """Facts about the model that a method may use besides the model's answers.
 
     Attributes
     ----------
     columns
         Names of the model's columns.
     has_trees
-        Whether the model seems to be a sum of trees, which can be asked for `TreeValues`.
+        Whether the model appears to be a sum of trees, so that `TreeValues` can be asked for.
     answer_span
         Largest possible difference of two answers on the scale of the scores; NaN if it is unknown.
     drawn_baseline
@@ -63,17 +63,17 @@ class ModelFacts:
 
 @dataclass(frozen=True)
 class Sampling:
-    """How sampled scores are refined, published and stopped, and what their standard errors include.
+    """Options of methods that sample: standard errors of random removals, early stopping, partial findings.
 
     Attributes
     ----------
     jackknife
-        Groups of a random removal's draws, each of which is left out once.
+        Groups of a random removal's draws; each is omitted once.
     early_stopping
-        When to stop before the budget is spent; only explainers with `Traits.stops_early` read it.
+        Rule for stopping before the budget is spent; only explainers with `Traits.stops_early` read it.
     has_listener
-        Whether somebody listens to partial findings: then methods that would ask for all samples at once
-        ask for the same samples in rounds.
+        Whether partial findings are used. Methods that would otherwise ask for all samples in one question
+        then ask for the same samples in rounds.
     """
 
     jackknife: RemovalJackknife = field(default_factory=RemovalJackknife)
@@ -92,7 +92,7 @@ class Task:
     prediction
         The model's output for the whole input, (columns,): probabilities or values.
     input
-        The input, for methods from outside.
+        The input, for methods of other libraries.
     numbers
         The numbers of an image or a table row, for explainers with `Traits.reads_numbers`.
     """
@@ -111,86 +111,83 @@ class Task:
 
     @property
     def stops_early(self) -> bool:
-        """Whether to stop before the budget is spent once the order of the features is settled."""
+        """Return whether to stop before the budget is spent, once the order of the features is settled."""
         return self.sampling.early_stopping is not None
 
     def objective(self, values: Floats) -> Floats:
-        """How well each row of answers preserves the decision; larger is better."""
+        """Return how well each row of answers preserves the decision; larger is better."""
         return self.output.objective(values, self.prediction, self.target)
 
-    def ask_ends(self) -> Asking[Floats]:
-        """The model's answers (2, columns) to the empty and to the full mask."""
-        ends: Floats = yield Values(np.concatenate([empty_mask(self.n_features), full_mask(self.n_features)]))
-        return ends
+    def ask_empty_and_full(self) -> Asking[Floats]:
+        """Ask for the answers (2, columns) to the empty and the full mask."""
+        answers: Floats = yield Values(
+            np.concatenate([empty_mask(self.n_features), full_mask(self.n_features)])
+        )
+        return answers
 
-    def counted(self, finding: Finding) -> Finding:
-        """The finding for the model's own columns; standard errors include the removal's random draws."""
-        columns, scores, errors = len(self.prediction), finding.scores, finding.standard_errors
-        base_values = None if finding.base_values is None else finding.base_values[:columns]
-        groups = len(self.sampling.jackknife.sizes)
-        if groups and scores is not None and len(scores) == columns * (1 + groups):
-            errors = self.sampling.jackknife.standard_errors(scores, errors, finding.inflation)
+    def combine_draws(self, finding: Finding) -> Finding:
+        """Return the finding for the model's columns, with the error of the removal's random draws.
+
+        Scores may have additional columns, without each group of draws.
+        """
+        columns, jackknife = len(self.prediction), self.sampling.jackknife
+        scores, errors, pairs = finding.scores, finding.standard_errors, finding.interactions
+        if jackknife.sizes and scores is not None and len(scores) == columns * (1 + len(jackknife.sizes)):
+            errors = jackknife.standard_errors(scores, errors, finding.inflation)
             scores = scores[:columns]
-        interactions = finding.interactions and self._counted_pairs(finding.interactions)
+        if pairs is not None:
+            pair_errors = pairs.standard_errors[0]
+            if len(pairs.values) > 1:
+                values, errors_of_all = (a.reshape(len(a), -1) for a in (pairs.values, pairs.standard_errors))
+                pair_errors = jackknife.standard_errors(values, errors_of_all).reshape(pair_errors.shape)
+            pairs = Interactions(pairs.values[0], pair_errors)
+        base_values = None if finding.base_values is None else finding.base_values[:columns]
         return replace(
-            finding,
-            scores=scores,
-            standard_errors=errors,
-            base_values=base_values,
-            interactions=interactions,
+            finding, scores=scores, standard_errors=errors, base_values=base_values, interactions=pairs
         )
 
-    def _counted_pairs(self, found: Interactions) -> Interactions:
-        """The pairs of all draws; standard errors include the removal's random draws."""
-        groups, *shape = found.values.shape
-        errors = found.standard_errors[0]
-        if groups > 1:
-            flat = found.values.reshape(groups, -1), found.standard_errors.reshape(groups, -1)
-            errors = self.sampling.jackknife.standard_errors(*flat).reshape(shape)
-        return Interactions(found.values[0], errors)
-
     def rounds(self, first: int, most: int, step: int = 1) -> list[int]:
-        """The total sample size after each round; one round without early stopping and without listeners."""
+        """Return the total sample size after each round: one round without early stopping and listeners."""
         if not self.stops_early and not self.sampling.has_listener:
             return [most]
         return growing_sizes(first, most, step)
 
     def publish(self, finding: Finding | Callable[[], Finding]) -> Asking[None]:
-        """Publish the finding so far, for the model's own columns, if somebody listens."""
+        """Publish the finding so far, for the model's columns, if there is a listener."""
         if self.sampling.has_listener:
-            yield Publish(lambda: self.counted(finding() if callable(finding) else finding))
+            yield Publish(lambda: self.combine_draws(finding() if callable(finding) else finding))
 
-    def settled(self, finding: Finding, looks: int) -> bool:
-        """Whether to stop with this finding (columns, features), tested after each of `looks` rounds.
+    def is_settled(self, finding: Finding, looks: int) -> bool:
+        """Return whether to stop with this finding (columns, features), tested after each of `looks` rounds.
 
-        Where the finding has pairs of features, their order decides, not that of single features.
+        If the finding has pairs of features, their order decides instead of that of single features.
         """
         rule = self.sampling.early_stopping
         if rule is None:
             return False
-        found = self.counted(finding)
-        if found.interactions is not None:
-            above = np.triu_indices(self.n_features, 1)
-            pairs, their_errors = found.interactions.values[above], found.interactions.standard_errors[above]
-            return rule.settled(pairs, their_errors, looks)
-        assert found.scores is not None
-        errors = found.standard_errors
-        return rule.settled(found.scores[self.target], None if errors is None else errors[self.target], looks)
+        combined = self.combine_draws(finding)
+        if combined.interactions is not None:
+            above, pairs = np.triu_indices(self.n_features, 1), combined.interactions
+            return rule.settled(pairs.values[above], pairs.standard_errors[above], looks)
+        assert combined.scores is not None
+        errors = combined.standard_errors
+        target_errors = None if errors is None else errors[self.target]
+        return rule.settled(combined.scores[self.target], target_errors, looks)
 
-    def stopped(self, finding: Finding, why: Literal["stable", "budget", "all masks"]) -> Finding:
-        """The finding with the reason why sampling ended in its details, if early stopping is on."""
+    def record_stop(self, finding: Finding, reason: Literal["stable", "budget", "all masks"]) -> Finding:
+        """Return the finding, with the reason why sampling ended in its details if early stopping is on."""
         rule = self.sampling.early_stopping
         if rule is None:
             return finding
-        return replace(finding, details={**finding.details, "stopped": why, **asdict(rule)})
+        return replace(finding, details={**finding.details, "stopped": reason, **asdict(rule)})
 
 
 @dataclass(frozen=True, eq=False)
 class Interactions:
-    """How pairs of features act together on the target, and standard errors.
+    """Interaction values of pairs of features for the target, and standard errors.
 
-    Both are symmetric matrices (features, features) with zeros on the diagonal. An algorithm gives a stack of
-    them: the first of all draws of a random removal, the others without each group of its draws.
+    Both are symmetric matrices (features, features) with zeros on the diagonal. Algorithms return stacks of
+    matrices: the first is for all draws of a random removal, the others omit each group of draws.
     """
 
     values: Floats
@@ -199,14 +196,28 @@ class Interactions:
 
 @dataclass(frozen=True)
 class Finding:
-    """What an algorithm returns.
+    """The result of an algorithm.
 
-    `scores` are (features,) for the target or (columns, features); `standard_errors` have the same
-    shape, and were multiplied by `inflation` because they come from few draws; `base_values` (columns,) are
-    given if base value + sum of scores = prediction; `chosen` has a mask of the important features for each
-    sparsity; `details` has anything else to report, as plain numbers, strings, lists and dicts. `meaning` is
-    given if the scores mean something else than the explainer's usually do. `warnings` are reasons not to
-    trust it. `interactions` are those of pairs of features.
+    Attributes
+    ----------
+    scores
+        (features,) for the target, or (columns, features).
+    standard_errors
+        Standard errors of the same shape as the scores.
+    base_values
+        (columns,), if base value + sum of scores = prediction.
+    chosen
+        For each sparsity a mask of the important features.
+    details
+        Other results, as plain numbers, strings, lists and dicts.
+    inflation
+        The factor by which standard errors were multiplied because they come from few draws.
+    meaning
+        The meaning of the scores, if it differs from the explainer's trait.
+    warnings
+        Reasons not to trust the finding.
+    interactions
+        Interaction values of pairs of features.
     """
 
     scores: Floats | None = None
@@ -225,36 +236,36 @@ Steps: TypeAlias = Asking[Finding]
 
 @dataclass(frozen=True)
 class Traits:
-    """What a method can do and needs, as far as its runs, its errors and the app depend on it.
+    """Properties of a method that its runs, its error messages and the app depend on.
 
     Attributes
     ----------
     meaning
-        What scores say of features, unless a finding says otherwise.
+        The meaning of the scores, unless a finding states another.
     scales
         Scales of the model's answers that the method can work on.
     default_scale
-        Scale that it works on unless another one is requested, if the model's output has it.
+        Scale that it works on by default, if the model's output has it.
     columnwise
-        Whether each column of values is scored independently, so that more columns than the model's own can
-        be scored in the same way.
+        Whether each column of values is scored independently, so that more columns than the model's can be
+        scored together.
     any_target
         Whether it can explain classes other than the predicted one.
     needs_decision
-        Whether it asks for a decision that may change: a class or a label, not a plain value.
+        Whether it needs a decision that may change: a class or a label, not a plain value.
     reads_numbers
         Whether it reads the numbers of an image or a table row.
     asks
-        Kinds of questions that it asks besides those for values, and that not every model answers.
+        Kinds of questions besides those for values, which not every model answers.
     stops_early
-        Whether it samples in rounds and obeys early stopping.
+        Whether it samples in rounds and supports early stopping.
     draws_per_input
-        Whether inputs of the same size have different draws, as a control needs: one draw shared by all
-        inputs may happen to be good.
+        Whether inputs of the same size get different draws. Controls need this: a single draw shared by all
+        inputs may be good by chance.
     min_budget
-        Smallest number of evaluations with which it can answer, if its settings do not determine it.
+        Smallest number of evaluations with which it works, unless its settings determine it.
     evaluations_per_feature
-        Number of evaluations per feature below which its scores hardly tell features apart.
+        Number of evaluations per feature below which scores hardly distinguish features.
     fitted_features
         Kind of features of the inputs that it was fitted to; ``None`` if it was not fitted.
     deterministic
@@ -288,16 +299,16 @@ class Traits:
 
 @dataclass(frozen=True)
 class Explainer(Settings, ABC):
-    """Settings and one algorithm: a generator that yields asks and returns a `Finding`.
+    """Settings of a method, and its algorithm: a generator that yields asks and returns a `Finding`.
 
     Attributes
     ----------
     paper, summary
-        The paper with its equation or section, and one line that says what the method does.
+        The paper with its equation or section, and a summary of one line.
     also_called
-        Other names of the method, which an error for an unknown name leads from.
+        Other names of the method, for the suggestion in errors about unknown names.
     traits
-        What the method can do and needs.
+        Properties of the method.
     """
 
     name: ClassVar[str]
@@ -307,20 +318,20 @@ class Explainer(Settings, ABC):
     traits: ClassVar[Traits] = Traits()
 
     def change_traits(self, **changes: Any) -> None:
-        """Change traits of this instance that depend on its settings; for ``__post_init__``."""
+        """Change traits of this instance that depend on its settings; called in ``__post_init__``."""
         object.__setattr__(self, "traits", replace(self.traits, **changes))
 
     @property
     def budget_per_sparsity(self) -> bool:
-        """Whether each sparsity has the full budget; otherwise the budget is for the whole explanation."""
+        """Return whether each sparsity has the full budget, instead of the whole explanation."""
         return False
 
     def evaluations(self, n_features: int) -> int | None:
-        """Number of evaluations that the settings need; ``None`` if the method adapts to the budget."""
+        """Return the number of evaluations that the settings need; ``None`` if it follows the budget."""
         return None
 
     def min_budget(self, n_features: int) -> int:
-        """The smallest budget with which the method can answer, in evaluations."""
+        """Return the smallest budget with which the method works, in evaluations."""
         return self.evaluations(n_features) or self.traits.min_budget
 
     def check_sizes(self, n_features: int, sparsities: Sequence[float], budget: int) -> None:
@@ -328,27 +339,27 @@ class Explainer(Settings, ABC):
 
     @classmethod
     def refusal(cls, model: Any) -> str:
-        """Why it cannot explain the model, as far as that is known before it is asked; empty if it may."""
+        """Return the reason why it cannot explain the model; empty if there is none in advance."""
         reasons = [model.output.no_decision] if cls.traits.needs_decision else []
         return next(filter(None, [*reasons, *map(model.refusal, cls.traits.asks)]), "")
 
     def sharing_passes(self, model: Any) -> AbstractContextManager[None]:
-        """A context in which the model keeps what the method needs of its passes; by default nothing."""
+        """Return a context in which the model keeps what the method reuses of its forward passes."""
         del model
         return nullcontext()
 
     @abstractmethod
     def explain(self, task: Task) -> Steps:
-        """The algorithm."""
+        """Run the algorithm."""
 
 
 explainers: Registry[Explainer] = Registry("method", "pertinent.explainers")
 learned_methods: Registry[Any] = Registry("method to fit", "pertinent.learners.methods", "pertinent.learners")
-"""The methods that `fit` trains first: subclasses of `LearnedExplainer`, which lies in a layer above."""
+"""Methods that `fit` trains: subclasses of `LearnedExplainer`, which is in a higher layer."""
 
 
 def plan_budget(explainer: Explainer, budget: int | None, n_features: int) -> int:
-    """The budget to use: the one given, else what the settings need, else 1000."""
+    """Return the requested budget, else the number of evaluations that the settings need, else 1000."""
     min_budget = explainer.min_budget(n_features)
     if budget is None:
         return explainer.evaluations(n_features) or max(DEFAULT_BUDGET, min_budget)

@@ -14,33 +14,33 @@ from pertinent.config.settings import Positive, ProperShare, Range
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits, explainers
 
 TOLERANCE = 1e-6
-"""The regression ends when the duality gap is at most this share of the response's mean square."""
+"""Largest duality gap at convergence, as a share of the response's mean square."""
 
-MOST_STEPS = 1000
-CHECK_EVERY = 20
-"""Number of steps of the regression at most, and from one test of its end to the next."""
+MAX_STEPS = 1000
+TEST_EVERY = 20
+"""Largest number of steps of the regression, and number of steps between two convergence tests."""
 
 
 @explainers.register("context-cite")
 @dataclass(frozen=True)
 class ContextCite(Explainer):
-    r"""The sparse linear model that predicts the answer's log-odds from which sources are kept.
+    r"""The sparse linear model that predicts the answer's log-odds from the kept sources.
 
     .. math:: \min_{w, b} \frac{1}{2n} \sum_{i=1}^{n} (f(z_i) - w^\top z_i - b)^2 + \lambda \lVert \sigma w
         \rVert_1, \qquad f = \log \frac{p}{1 - p}
 
-    where the masks z are uniform, and σ are the standard deviations of their columns. Where the output has
-    log-odds, it works on these unless another scale is asked for. If the answer is a text of T tokens, λ is
-    `alpha` · T, and `alpha` for each of its tokens, as in the authors' code.
+    where the masks z are uniform, and σ are the standard deviations of their columns. If the output has
+    log-odds, they are the default scale. If the answer is a text of T tokens, λ is `alpha` · T for the whole
+    answer, and `alpha` for each of its tokens, as in the authors' code.
 
     Parameters
     ----------
     samples
         Number of masks; by default the budget.
     keep
-        The probability of keeping a feature.
+        Probability of keeping a feature.
     alpha
-        The penalty λ on coefficients of standardised masks, for each token of the answer.
+        The penalty λ on coefficients of standardised masks, per token of the answer.
     """
 
     paper = "Cohen-Wang et al. 2024, Sec. 3 and App. A.1"
@@ -51,25 +51,25 @@ class ContextCite(Explainer):
     alpha: Positive = 0.01
 
     def evaluations(self, n_features: int) -> int | None:
-        """The samples."""
+        """Return the number of samples."""
         return self.samples
 
     def explain(self, task: Task) -> Steps:
-        """Ask for the masks, and fit."""
+        """Ask for the masks, and fit the regression."""
         masks = task.rng.random((self.samples or task.budget, task.n_features)) < self.keep
         values = yield Values(masks)
         columns = task.model.columns or ("",) * len(task.prediction)
         penalties = self.alpha * task.output.n_tokens(columns)
-        several = np.tile(penalties, values.shape[1] // len(penalties))
-        scores = yield Compute(partial(lasso, masks, values, several))
+        by_column = np.tile(penalties, values.shape[1] // len(penalties))
+        scores = yield Compute(partial(lasso, masks, values, by_column))
         return Finding(scores=scores.T)
 
 
 def lasso(masks: Masks, values: Floats, penalties: Floats) -> Floats:
-    """Coefficients (features, columns) of masks; each column has its own penalty.
+    """Return the coefficients (features, columns) of masks; each column has its own penalty.
 
-    By accelerated gradient steps (Beck & Teboulle 2009) that start anew where they point uphill (O'Donoghue &
-    Candès 2015).
+    The solver is accelerated proximal gradient descent (Beck & Teboulle 2009) with restarts where a step goes
+    uphill (O'Donoghue & Candès 2015).
     """
     spread = masks.std(axis=0)
     varies = spread > 0
@@ -77,27 +77,27 @@ def lasso(masks: Masks, values: Floats, penalties: Floats) -> Floats:
     y = values - values.mean(axis=0)
     n, square = len(x), (y**2).mean(axis=0)
     step = 1 / max(float(np.linalg.norm(x, 2)) ** 2 / n, np.finfo(float).tiny) if x.size else 1.0
-    found = ahead = np.zeros((x.shape[1], y.shape[1]))
-    speed = np.ones(y.shape[1])
-    for number in range(MOST_STEPS):
-        if number % CHECK_EVERY == 0 and (_gap(x, y, found, penalties) <= TOLERANCE * square).all():
+    w = ahead = np.zeros((x.shape[1], y.shape[1]))
+    t = np.ones(y.shape[1])
+    for iteration in range(MAX_STEPS):
+        if iteration % TEST_EVERY == 0 and (_duality_gap(x, y, w, penalties) <= TOLERANCE * square).all():
             break
         moved = ahead + step * (x.T @ (y - x @ ahead)) / n
-        new = np.sign(moved) * np.maximum(np.abs(moved) - step * penalties, 0.0)
-        uphill = ((ahead - new) * (new - found)).sum(axis=0) > 0
-        faster = np.where(uphill, 1.0, (1 + np.sqrt(1 + 4 * speed**2)) / 2)
-        ahead = new + np.where(uphill, 0.0, (speed - 1) / faster) * (new - found)
-        found, speed = new, faster
+        new_w = np.sign(moved) * np.maximum(np.abs(moved) - step * penalties, 0.0)
+        uphill = ((ahead - new_w) * (new_w - w)).sum(axis=0) > 0
+        new_t = np.where(uphill, 1.0, (1 + np.sqrt(1 + 4 * t**2)) / 2)
+        ahead = new_w + np.where(uphill, 0.0, (t - 1) / new_t) * (new_w - w)
+        w, t = new_w, new_t
     scores = np.zeros((masks.shape[1], y.shape[1]))
-    scores[varies] = found / spread[varies, None]
+    scores[varies] = w / spread[varies, None]
     return scores
 
 
-def _gap(x: Floats, y: Floats, found: Floats, penalties: Floats) -> Floats:
-    """How far each column's objective is from the best one at most: the duality gap of the lasso."""
-    n, rest = len(x), y - x @ found
-    largest = np.abs(x.T @ rest / n).max(axis=0, initial=0.0)
+def _duality_gap(x: Floats, y: Floats, w: Floats, penalties: Floats) -> Floats:
+    """Return an upper bound of the distance of each column's objective from the optimum."""
+    n, residuals = len(x), y - x @ w
+    largest = np.abs(x.T @ residuals / n).max(axis=0, initial=0.0)
     share = np.minimum(1.0, penalties / np.maximum(largest, np.finfo(float).tiny))
-    inside, square = (rest * y).sum(axis=0) / n, (rest**2).sum(axis=0) / n
-    total = penalties * np.abs(found).sum(axis=0)
-    return np.asarray((1 + share**2) * square / 2 + total - share * inside)
+    product, square = (residuals * y).sum(axis=0) / n, (residuals**2).sum(axis=0) / n
+    penalty = penalties * np.abs(w).sum(axis=0)
+    return np.asarray((1 + share**2) * square / 2 + penalty - share * product)

@@ -1,4 +1,4 @@
-"""Early stopping: no more evaluations once the order of the strongest features is settled."""
+"""Early stopping: the rule that ends sampling once the order of the strongest features is settled."""
 
 from __future__ import annotations
 
@@ -17,47 +17,47 @@ STABLE = "stable"
 
 @dataclass(frozen=True)
 class EarlyStopping(Settings):
-    """Stop when the `top` features of largest magnitude are in the right order with this `confidence`.
+    """A rule that stops when the order of the `top` strongest features is right with this `confidence`.
 
-    The confidence interval of each of them must lie above the intervals of all features after it. The
-    error probability is divided by the number of these comparisons and by the number of rounds after
-    which they are made (Bonferroni). The standard errors of two scores are added, not their squares,
-    because the scores may be negatively correlated.
+    The confidence interval of each of them must lie above the intervals of all features after it. The error
+    probability is divided by the number of these comparisons and by the number of rounds after which they are
+    made (Bonferroni). The standard errors of two scores are added, not their squares, because the scores may
+    be negatively correlated.
     """
 
     top: Count = 5
     confidence: ProperShare = 0.95
 
     @classmethod
-    def from_setting(cls, wanted: str | EarlyStopping | None) -> EarlyStopping | None:
-        """Early stopping from ``"stable"``, perhaps with settings, or the instance itself.
+    def from_setting(cls, setting: str | EarlyStopping | None) -> EarlyStopping | None:
+        """Return the rule for ``"stable"``, perhaps with settings, or the instance unchanged.
 
         >>> EarlyStopping.from_setting("stable:top=3,confidence=0.9")
         EarlyStopping(top=3, confidence=0.9)
         """
-        if not isinstance(wanted, str):
-            return wanted
-        name, settings = split_settings(wanted, "rule for early stopping")
+        if not isinstance(setting, str):
+            return setting
+        name, settings = split_settings(setting, "rule for early stopping")
         if name != STABLE:
             raise unknown("rule for early stopping", name, [STABLE])
         check_settings(name, cls, settings)
         return cls(**read_settings(cls, settings))
 
     def settled(self, scores: Floats, standard_errors: Floats | None, looks: int) -> bool:
-        """Whether the order is settled, tested after each of `looks` rounds; it is if all errors are 0."""
+        """Return whether the order is settled, tested after each of `looks` rounds; always without errors."""
         if standard_errors is None or not standard_errors.any():
             return True
-        size = np.abs(scores)
-        top = min(self.top, len(size) - 1)
+        magnitude = np.abs(scores)
+        top = min(self.top, len(magnitude) - 1)
         z = NormalDist().inv_cdf(1 - (1 - self.confidence) / (max(1, top) * looks))
-        order = np.argsort(-size, kind="stable")
-        low, high = (size - z * standard_errors)[order], (size + z * standard_errors)[order]
+        order = np.argsort(-magnitude, kind="stable")
+        low, high = (magnitude - z * standard_errors)[order], (magnitude + z * standard_errors)[order]
         highest_after = np.maximum.accumulate(high[::-1])[::-1][1:]
         return bool((low[:top] > highest_after[:top]).all())
 
 
 def growing_sizes(first: int, most: int, step: int = 1) -> list[int]:
-    """The total sample size after each round: 1.5 times the last, in multiples of `step`, at most `most`.
+    """Return the total sample size after each round: 1.5 times the last one, in multiples of `step`.
 
     >>> growing_sizes(10, 40, step=2)
     [10, 14, 20, 30, 40]

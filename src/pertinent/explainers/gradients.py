@@ -1,4 +1,4 @@
-"""Salience from the model's own gradients: at the input, along a path to it, and around it."""
+"""Gradient methods: at the input, along a path to it, and at random points around it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from pertinent.removals.base import Removal
 
 AT_THE_INPUT: Floats = np.ones(1)
 
-LONGEST = 50
-"""Number of points asked for at once, so that one input does not fill the queue."""
+CHUNK = 50
+"""Largest number of points in one question, so that a single input does not fill the queue."""
 
 _NOISE = (
-    "The baselines are uniform noise, because the model has no background: wrap it with `background=` some "
-    "real inputs, such as a sample of the training data."
+    "The baselines are uniform noise, because the model has no background: pass `background` to `wrap`, such "
+    "as a sample of the training data."
 )
 
 
@@ -32,14 +32,14 @@ class GradientExplainer(Explainer):
     traits = Traits(min_budget=2, asks=(PathGradients,))
 
     def evaluations(self, _: int) -> int | None:
-        """One forward and one backward pass."""
+        """Return two evaluations for one forward and one backward pass."""
         return 2
 
 
 @explainers.register("gradient")
 @dataclass(frozen=True)
 class Gradient(GradientExplainer):
-    """∂p/∂x over each feature's parts: the embeddings of its tokens, its pixels, its columns.
+    """The gradient ∂p/∂x over the embeddings of a feature's tokens, over its pixels or over its columns.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ class Gradient(GradientExplainer):
 
     Note
     ----
-    If the model first normalises its embeddings, as BERT does, adding a constant to one of them
-    changes nothing: the sum is zero up to rounding, and carries no information.
+    If the model first normalises its embeddings, as BERT does, adding a constant to an embedding changes
+    nothing. The sum is then zero up to rounding, and carries no information.
     """
 
     paper = "Simonyan et al. 2013, Eqn. 3; Hase et al. 2021, Sec. 6.1 (2)"
@@ -59,17 +59,16 @@ class Gradient(GradientExplainer):
     reduce: Literal["sum", "length"] = "sum"
 
     def explain(self, task: Task) -> Steps:
-        """Ask for one gradient."""
-        found = yield PathGradients(
-            AT_THE_INPUT, task.target, times="nothing" if self.reduce == "sum" else "itself"
-        )
-        return Finding(scores=found.gradients[0])
+        """Ask for the gradient."""
+        times: Literal["nothing", "itself"] = "nothing" if self.reduce == "sum" else "itself"
+        answer = yield PathGradients(AT_THE_INPUT, task.target, times=times)
+        return Finding(scores=answer.gradients[0])
 
 
 @explainers.register("smoothgrad")
 @dataclass(frozen=True)
 class SmoothGrad(GradientExplainer):
-    r"""The gradient, averaged over noise on the input, summed over each feature's parts.
+    r"""The gradient averaged over noisy copies of the input, summed over the parts of each feature.
 
     .. math:: \mathbb{E}_{\varepsilon \sim N(0, \sigma^2)}
         \left[ \frac{\partial p(x + \varepsilon)}{\partial x} \right]
@@ -84,7 +83,8 @@ class SmoothGrad(GradientExplainer):
 
     Note
     ----
-    Smilkov et al. measure σ by the range of the image, and advise 10% to 20%: about half its deviation.
+    Smilkov et al. express σ relative to the range of the image, and recommend 10% to 20%: about half the
+    standard deviation.
     """
 
     paper = "Smilkov et al. 2017"
@@ -95,25 +95,24 @@ class SmoothGrad(GradientExplainer):
     noise: Positive = 0.5
 
     def evaluations(self, _: int) -> int:
-        """Two for each sample."""
+        """Return two evaluations per sample."""
         return 2 * self.samples
 
     def explain(self, task: Task) -> Steps:
-        """Ask at random points around the input, and average."""
-        found = yield from _around(task, self.samples, self.noise, "nothing")
-        return _mean(found.gradients)
+        """Ask for gradients at random points around the input, and average them."""
+        return _mean((yield from _ask_around(task, self.samples, self.noise, "nothing")).gradients)
 
 
 @explainers.register("grad-cam")
 @dataclass(frozen=True)
 class GradCam(GradientExplainer):
-    r"""Where the maps of a convolution that speak for the class are active.
+    r"""The regions where the activation maps of a convolution support the class.
 
     .. math:: \mathrm{ReLU} \Big( \sum_k \alpha_k A^k \Big), \quad
         \alpha_k = \operatorname{mean}_{ij} \frac{\partial y}{\partial A^k_{ij}}
 
-    with the maps A of a layer and the class's score y before the softmax. The result is brought to the size
-    of the image by bilinear interpolation, and averaged over each feature's pixels.
+    with the maps A of a layer and the class's score y before the softmax. The result is resized to the image
+    by bilinear interpolation, and averaged over the pixels of each feature.
 
     Parameters
     ----------
@@ -133,43 +132,42 @@ class GradCam(GradientExplainer):
     layer: str | None = None
 
     def explain(self, task: Task) -> Steps:
-        """Ask for one map."""
-        found = yield ActivationMaps(task.target, self.layer)
-        return Finding(scores=found.gradients[0])
+        """Ask for the activation maps."""
+        return Finding(scores=(yield ActivationMaps(task.target, self.layer)).gradients[0])
 
 
 @explainers.register("gradient-x-input")
 @dataclass(frozen=True)
 class GradientTimesInput(GradientExplainer):
-    """x · ∂p/∂x, summed over each feature's parts."""
+    """The gradient times the input, x · ∂p/∂x, summed over the parts of each feature."""
 
     paper = "Shrikumar et al. 2016, Sec. 3"
     traits = replace(GradientExplainer.traits, deterministic=True)
     summary = "the gradient times the input, summed over each feature"
 
     def explain(self, task: Task) -> Steps:
-        """Ask for one gradient."""
-        found = yield PathGradients(AT_THE_INPUT, task.target, times="input")
-        return Finding(scores=found.gradients[0])
+        """Ask for the gradient."""
+        answer = yield PathGradients(AT_THE_INPUT, task.target, times="input")
+        return Finding(scores=answer.gradients[0])
 
 
 @explainers.register("integrated-gradients")
 @dataclass(frozen=True)
 class IntegratedGradients(GradientExplainer):
-    r"""The gradient along the straight line from a baseline x′ to the input.
+    r"""The gradient integrated along the straight line from a baseline x′ to the input.
 
     .. math:: (x - x') \int_0^1 \frac{\partial p(x' + \alpha (x - x'))}{\partial x} \, d\alpha
 
-    by the Gauss-Legendre rule. The scores sum to p(x) − p(x′) (completeness), more closely
-    with more points. The target stays the same along the whole line.
+    by Gauss–Legendre quadrature. The scores sum to p(x) − p(x′) (completeness), more closely with more
+    points. The target is the same along the whole line.
 
     Parameters
     ----------
     points
-        Points on the line; by default half the budget, as each costs a forward and a backward pass.
+        Number of points on the line; by default half the budget, as each costs a forward and a backward pass.
     baseline
-        A removal, by name or instance, which is applied to all features; or an array. By default
-        the mask token's embedding for every removable token, zero for images and rows.
+        A removal, by name or instance, which is applied to all features; or an array. By default the mask
+        token's embedding for every removable token, zero for images and table rows.
     """
 
     paper = "Sundararajan et al. 2017, Eqn. 1; Hase et al. 2021, Sec. 6.1 (3)"
@@ -179,16 +177,16 @@ class IntegratedGradients(GradientExplainer):
     baseline: str | Removal | np.ndarray | None = None
 
     def evaluations(self, _: int) -> int | None:
-        """Two for each point."""
+        """Return two evaluations per point."""
         return None if self.points is None else 2 * self.points
 
     def explain(self, task: Task) -> Steps:
-        """Ask along the line and integrate."""
+        """Ask for gradients along the line, and integrate them."""
         shares, weights = _gauss_legendre(self.points or task.budget // 2)
         scores = np.zeros(task.n_features)
-        for part in _parts(len(shares)):
-            found = yield PathGradients(shares[part], task.target, self.baseline)
-            scores += weights[part] @ found.gradients
+        for chunk in _chunks(len(shares)):
+            answer = yield PathGradients(shares[chunk], task.target, self.baseline)
+            scores += weights[chunk] @ answer.gradients
         return Finding(scores=scores)
 
 
@@ -200,16 +198,16 @@ class ExpectedGradients(GradientExplainer):
     .. math:: \mathbb{E}_{x' \sim D,\, \alpha \sim U(0, 1)}
         \left[ (x - x') \frac{\partial p(x' + \alpha (x - x'))}{\partial x} \right]
 
-    The scores sum to p(x) − E p(x′) in expectation; one α is drawn from each of equal strata.
+    The scores sum to p(x) − E p(x′) in expectation. One α is drawn from each of equal strata.
 
     Parameters
     ----------
     samples
-        Pairs of a baseline and a point; by default half the budget.
+        Number of pairs of a baseline and a point; by default half the budget.
     baseline
-        A random removal: by default ``"random-token"`` for texts, ``"background"`` for table rows and
-        images. Without background images it is ``"uniform-noise"``, and the explanation warns of it:
-        noise looks like no image, so the scores say little of what tells images apart.
+        A random removal: by default ``"random-token"`` for texts, ``"background"`` for table rows and images.
+        Without background images it is ``"uniform-noise"``, with a warning: noise does not resemble images,
+        so the scores hardly show what distinguishes images.
     """
 
     paper = "Erion et al. 2021, Eqn. 3"
@@ -220,40 +218,40 @@ class ExpectedGradients(GradientExplainer):
     baseline: str | Removal | np.ndarray | None = "drawn"
 
     def evaluations(self, _: int) -> int | None:
-        """Two for each sample."""
+        """Return two evaluations per sample."""
         return None if self.samples is None else 2 * self.samples
 
     def explain(self, task: Task) -> Steps:
-        """Ask at random points on lines from random baselines, and average."""
+        """Ask for gradients at random points on lines from random baselines, and average them."""
         n = self.samples or task.budget // 2
         shares = (task.rng.permutation(n) + task.rng.random(n)) / n
-        every = []
-        for part in _parts(n):
-            found = yield PathGradients(shares[part], task.target, self.baseline, draws=part)
-            every.append(found.gradients)
+        gradients = []
+        for chunk in _chunks(n):
+            answer = yield PathGradients(shares[chunk], task.target, self.baseline, draws=chunk)
+            gradients.append(answer.gradients)
         is_drawn = isinstance(self.baseline, str) and self.baseline == "drawn"
         is_noise = is_drawn and task.model.drawn_baseline == "uniform-noise"
-        return replace(_mean(np.concatenate(every)), warnings=(_NOISE,) if is_noise else ())
+        return replace(_mean(np.concatenate(gradients)), warnings=(_NOISE,) if is_noise else ())
 
 
 @explainers.register("functional-information")
 @dataclass(frozen=True)
 class FunctionalInformation(GradientExplainer):
-    r"""Each feature's part of the functional Fisher information.
+    r"""The share of each feature in the functional Fisher information.
 
     Around the input, z ~ N(x, Σ), the functional entropy of the target's probability p is at most half its
-    functional Fisher information (a log-Sobolev inequality), which with a diagonal Σ is a sum over the
-    numbers z_j, and so over features S, the embeddings of a token, the values of a patch or columns:
+    functional Fisher information (a log-Sobolev inequality). With a diagonal Σ this is a sum over the numbers
+    z_j, and so over features S: the embeddings of a token, the values of a patch, or columns:
 
     .. math:: I_S = \mathbb{E}_z \left[ \frac{1}{p(z)}
         \sum_{j \in S} \sigma_j^2 \left( \frac{\partial p(z)}{\partial z_j} \right)^2 \right]
 
-    Scores are never negative: they say how much a feature matters, not in which direction.
+    Scores are never negative: they measure how much a feature matters, without a direction.
 
     Parameters
     ----------
     samples
-        Number of draws of z; each costs a forward and a backward pass. Vo et al. 2023 try 50 to 200.
+        Number of draws of z; each costs a forward and a backward pass. Vo et al. 2023 use 50 to 200.
     noise
         σ_j as a share of the standard deviation of the text's word embeddings, of the image's values, or of
         the column in the background (without a background, of 1).
@@ -261,9 +259,9 @@ class FunctionalInformation(GradientExplainer):
     Note
     ----
     By default σ² is about 0.15 of the variance, as in the authors' code. That code adds the derivatives of a
-    token's embedding or a pixel's channels before it squares them; here squares are added.
-    A plain value may be negative, and then has no functional entropy: p is its square, so that the
-    information is 4 times the mean of the squared derivatives.
+    token's embedding or a pixel's channels before it squares them; here their squares are added. A plain
+    value may be negative, and then has no functional entropy: p is its square, so that the information is 4
+    times the mean of the squared derivatives.
     """
 
     paper = "Gat et al. 2022"
@@ -273,48 +271,50 @@ class FunctionalInformation(GradientExplainer):
     noise: Positive = 0.387
 
     def evaluations(self, _: int) -> int:
-        """Two for each sample."""
+        """Return two evaluations per sample."""
         return 2 * self.samples
 
     def explain(self, task: Task) -> Steps:
-        """Ask at random points around the input, and average."""
-        found = yield from _around(task, self.samples, self.noise, "itself")
-        return _mean(_information(found, task))
+        """Ask for gradients at random points around the input, and average the information."""
+        answer = yield from _ask_around(task, self.samples, self.noise, "itself")
+        return _mean(_information(answer, task))
 
 
-def _parts(n: int) -> list[Ints]:
-    """The indices of n points, in parts that are asked for at once."""
-    return [np.arange(first, min(first + LONGEST, n)) for first in range(0, n, LONGEST)]
+def _chunks(n: int) -> list[Ints]:
+    """Return the indices of n points, divided into questions."""
+    return [np.arange(first, min(first + CHUNK, n)) for first in range(0, n, CHUNK)]
 
 
-def _around(task: Task, samples: int, noise: float, times: Literal["nothing", "itself"]) -> Asking[Gradients]:
-    """The values and gradients at points drawn around the input (samples, …)."""
-    every: list[Gradients] = []
-    for part in _parts(samples):
-        ask = PathGradients(np.ones(len(part)), task.target, times=times, draws=part, noise=noise)
-        every.append((yield ask))
-    values, gradients = ([getattr(each, name) for each in every] for name in ("values", "gradients"))
-    return Gradients(np.concatenate(values), np.concatenate(gradients))
+def _ask_around(
+    task: Task, samples: int, noise: float, times: Literal["nothing", "itself"]
+) -> Asking[Gradients]:
+    """Ask for gradients at points drawn around the input (samples, …)."""
+    answers: list[Gradients] = []
+    for chunk in _chunks(samples):
+        ask = PathGradients(np.ones(len(chunk)), task.target, times=times, draws=chunk, noise=noise)
+        answers.append((yield ask))
+    values = np.concatenate([answer.values for answer in answers])
+    return Gradients(values, np.concatenate([answer.gradients for answer in answers]))
 
 
-def _mean(every: Floats) -> Finding:
-    """The mean over samples (samples, features), and its standard error."""
-    n = len(every)
-    errors = every.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else np.full(every.shape[1], np.nan)
-    return Finding(scores=every.mean(axis=0), standard_errors=errors)
+def _mean(samples: Floats) -> Finding:
+    """Return the mean over samples (samples, features), and its standard error."""
+    n = len(samples)
+    errors = samples.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else np.full(samples.shape[1], np.nan)
+    return Finding(scores=samples.mean(axis=0), standard_errors=errors)
 
 
-def _information(found: Gradients, task: Task) -> Floats:
-    """The squared gradient along the noise divided by the value (draws, features); 0 where the value is 0."""
-    squares = found.gradients**2
+def _information(answer: Gradients, task: Task) -> Floats:
+    """Return the squared gradient along the noise over the value (draws, features); 0 if the value is 0."""
+    squares = answer.gradients**2
     if task.output.kind == "value":
         return np.asarray(4 * squares)
-    p = found.values[:, [task.target]]
+    p = answer.values[:, [task.target]]
     return np.divide(squares, p, out=np.zeros_like(squares), where=p > 0)
 
 
 @lru_cache
 def _gauss_legendre(n: int) -> tuple[Floats, Floats]:
-    """Points in (0, 1) and their weights."""
+    """Return the points in (0, 1) and the weights of Gauss–Legendre quadrature."""
     points, weights = np.polynomial.legendre.leggauss(n)
     return (points + 1) / 2, weights / 2

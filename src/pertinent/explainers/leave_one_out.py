@@ -1,4 +1,4 @@
-"""The simplest methods: leave-one-out, and random scores as a baseline."""
+"""Leave-one-out, and random scores as a baseline."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from pertinent.masks import full_mask
 @explainers.register("leave-one-out")
 @dataclass(frozen=True)
 class LeaveOneOut(Explainer):
-    r"""Score of a feature: :math:`v(N) - v(N \setminus \{i\})` (occlusion)."""
+    r"""The drop :math:`v(N) - v(N \setminus \{i\})` when a feature is removed (occlusion)."""
 
     paper = "Li, Monroe & Jurafsky 2016, Eqn. 1; Zeiler & Fergus 2014"
     traits = Traits(deterministic=True, all_classes=True)
     summary = "the drop when one feature is removed"
 
     def evaluations(self, n_features: int) -> int:
-        """The whole input, and the input without each feature."""
+        """Return one evaluation for the whole input and one for each feature."""
         return n_features + 1
 
     def explain(self, task: Task) -> Steps:
@@ -34,7 +34,7 @@ class LeaveOneOut(Explainer):
 @explainers.register("random")
 @dataclass(frozen=True)
 class RandomScores(Explainer):
-    """Each feature gets a uniform random score; the model is not asked."""
+    """Uniform random scores, without any question to the model."""
 
     paper = "baseline"
     summary = "uniform random scores"

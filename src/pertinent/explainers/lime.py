@@ -15,33 +15,34 @@ from pertinent.errors import InputError, SettingError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits, explainers
 
 WIDTH = 25.0
-"""The default σ of masks, that of the lime package for texts."""
+"""Default σ for masks, that of the lime package for texts."""
 
-KEPT = 2**19
-"""Largest number of entries of all masks with which a design is kept for inputs of the same size: 8 MB."""
+CACHED = 2**19
+"""Largest number of entries of all masks for which a design is cached for inputs of the same size (8 MB)."""
 
 
 @explainers.register("lime")
 @dataclass(frozen=True)
 class Lime(Explainer):
-    r"""The linear model that fits the model's answers best near the whole input.
+    r"""The linear model that best fits the model's answers near the whole input.
 
     .. math:: \min_{w, b} \sum_z \pi(z)\,(v(z) - w^\top z - b)^2 + \alpha \lVert w \rVert^2,
         \qquad \pi(z) = \sqrt{\exp(-D(z)^2 / \sigma^2)}
 
-    What z is, and so what a score means, is decided by the `form`.
+    The `form` determines what z is, and so the meaning of a score.
 
     Parameters
     ----------
     form
-        ``"removal"``: z is a mask, and a score the effect of removing the feature. Each mask removes a
-        uniform random number of features, the first none; D is the cosine distance to the whole input
-        times 100, as the lime package does for texts and images. The other two are what it does for tables,
-        by the background, and nothing is removed. ``"continuous"`` (`discretize_continuous=False`): columns
-        are drawn from normal distributions, z are their values in standard deviations, and a score is the
-        slope: the change of the answer per standard deviation of the column. ``"discretised"`` (the
-        package's default): columns are cut at their quartiles, rows are drawn from these bins, z says
-        which columns stay in the row's bin, and a score is the effect of being in it. D is then Euclidean.
+        ``"removal"``: z is a mask, and a score is the effect of removing the feature. Each mask removes a
+        uniform random number of features, the first mask none; D is the cosine distance to the whole input
+        times 100, as in the lime package for texts and images. The other two forms are those of the package
+        for tables: rows are drawn like those of the background, and nothing is removed. ``"continuous"``
+        (`discretize_continuous=False`): columns are drawn from normal distributions, z are their values in
+        standard deviations, and a score is a slope: the change of the answer per standard deviation of the
+        column. ``"discretised"`` (the package's default): columns are cut at their quartiles, rows are drawn
+        from these bins, z marks the columns that stay in the row's bin, and a score is the effect of being in
+        it. D is then Euclidean.
     samples
         Number of masks or rows; by default the budget.
     kernel_width
@@ -65,153 +66,152 @@ class Lime(Explainer):
     alpha: NotNegative = 1.0
 
     def evaluations(self, n_features: int) -> int | None:
-        """The samples."""
+        """Return the number of samples."""
         return self.samples
 
     def explain(self, task: Task) -> Steps:
-        """Ask for the masks or rows, and fit."""
+        """Ask for the masks or rows, and fit the regression."""
         n, d = self.samples or task.budget, task.n_features
         if self.form == "removal":
             seed, width = int(task.rng.integers(2**62)), self.kernel_width or WIDTH
-            design = mask_design if n * d <= KEPT else mask_design.__wrapped__
+            design = mask_design if n * d <= CACHED else mask_design.__wrapped__
             masks, regression = design(n, d, seed, width, self.alpha)
             values = yield Values(masks)
-            fitted = partial(regression, values)
+            fit = partial(regression, values)
         else:
-            numbers = self._columns(task)
+            numbers = self._numbers(task)
             draw = draw_normal if self.form == "continuous" else draw_bins
             rows, z = draw(task.rng, n, numbers.values, numbers.known)
             values = yield RowValues(rows)
             distance = np.linalg.norm(z - z[0], axis=1)
             weight = kernel(distance, self.kernel_width or 0.75 * np.sqrt(d))
-            fitted = partial(ridge, z, values, weight, self.alpha)
-        scores, errors = yield Compute(fitted)
+            fit = partial(ridge, z, values, weight, self.alpha)
+        scores, errors = yield Compute(fit)
         return Finding(scores=scores.T, standard_errors=errors.T)
 
-    def _columns(self, task: Task) -> Any:
-        """The numbers of the row and of the background, or an error if the form does not apply to them."""
+    def _numbers(self, task: Task) -> Any:
+        """Return the row and the background, or raise an error if the form does not apply to them."""
         numbers = task.numbers
         if numbers is None or numbers.values.ndim != 1 or len(numbers.values) != task.n_features:
             raise SettingError(
-                f"`form` must be 'removal' except for table rows of numbers, one for each feature, but got "
+                f"`form` must be 'removal' except for table rows with a number for each feature, got "
                 f"{self.form!r}."
             )
         if numbers.known is None:
             raise SettingError(
-                f"lime with form={self.form!r} draws rows like those of the background: wrap the model with "
-                "`background=` some rows, such as a sample of the training data."
+                f"lime with form={self.form!r} draws rows like those of the background: pass `background` to "
+                "`wrap`, such as a sample of the training data."
             )
         if np.isnan(numbers.values).any() or np.isnan(numbers.known).any():
             raise InputError(
                 f"lime with form={self.form!r} needs a value in every column, but the row or the background "
-                "has missing ones (NaN): use form='removal'."
+                "has missing values (NaN): use form='removal'."
             )
         return numbers
 
 
 @lru_cache(maxsize=16)
 def mask_design(n: int, d: int, seed: int, width: float, alpha: float) -> tuple[Masks, WeightedRidge]:
-    """Masks and the regression on them, made once for all inputs of the same size."""
+    """Return masks and the regression on them, cached for inputs of the same size."""
     masks = draw_masks(np.random.default_rng(seed), n, d)
     masks.flags.writeable = False
     return masks, WeightedRidge(masks, proximity(masks, width), alpha)
 
 
-def draw_normal(rng: np.random.Generator, n: int, row: Floats, known: Floats) -> tuple[Floats, Floats]:
-    """The row, then rows from normal distributions with the background's moments; and all standardised."""
-    mean, deviation = known.mean(axis=0), known.std(axis=0)
+def draw_normal(rng: np.random.Generator, n: int, row: Floats, background: Floats) -> tuple[Floats, Floats]:
+    """Return the row and rows drawn with the background's moments, and all of them standardised."""
+    mean, deviation = background.mean(axis=0), background.std(axis=0)
     deviation = np.where(deviation > 0, deviation, 1.0)
     rows = np.concatenate([row[None], rng.normal(mean, deviation, size=(n - 1, len(row)))])
     return rows, (rows - mean) / deviation
 
 
-def draw_bins(rng: np.random.Generator, n: int, row: Floats, known: Floats) -> tuple[Floats, Floats]:
-    """The row, then rows whose columns fall into the bins between quartiles as often as the background's.
+def draw_bins(rng: np.random.Generator, n: int, row: Floats, background: Floats) -> tuple[Floats, Floats]:
+    """Return the row and rows that fall into the bins between quartiles as often as the background does.
 
-    Within a bin, values are normal with the moments of the background's, cut off at the ends of the bin. The
-    second array is 1 where a column is in the row's own bin, else 0.
+    Within a bin, values are normal with the moments of the background's values, truncated at the ends of the
+    bin. The second array is 1 where a column is in the row's bin, else 0.
     """
     rows, same = np.tile(row, (n, 1)), np.ones((n, len(row)))
-    for column, values in enumerate(known.T):
+    for column, values in enumerate(background.T):
         edges = np.unique(np.percentile(values, [25, 50, 75]))
         bins = np.searchsorted(edges, values)
         drawn = rng.choice(bins, n - 1)
         low, high = np.append(values.min(), edges), np.append(edges, values.max())
-        for place in np.unique(drawn).tolist():
-            own = np.flatnonzero(drawn == place)
-            rows[1 + own, column] = _cut_normal(
-                rng, len(own), values[bins == place], float(low[place]), float(high[place])
-            )
+        for b in np.unique(drawn).tolist():
+            inside, members = np.flatnonzero(drawn == b), values[bins == b]
+            draws = _truncated_normal(rng, len(inside), members, float(low[b]), float(high[b]))
+            rows[1 + inside, column] = draws
         same[1:, column] = drawn == np.searchsorted(edges, row[column])
     return rows, same
 
 
-def _cut_normal(rng: np.random.Generator, n: int, members: Floats, low: float, high: float) -> Floats:
-    """Normal draws with the moments of the members, those outside of [low, high] drawn again."""
+def _truncated_normal(rng: np.random.Generator, n: int, members: Floats, low: float, high: float) -> Floats:
+    """Draw normal values with the moments of `members`, and redraw those outside of [low, high]."""
     mean, deviation = members.mean(), members.std()
-    found = np.full(n, mean)
-    todo = np.arange(n) if deviation > 0 else np.arange(0)
-    while len(todo):
-        found[todo] = rng.normal(mean, deviation, len(todo))
-        todo = todo[(found[todo] < low) | (found[todo] > high)]
-    return found
+    draws = np.full(n, mean)
+    outside = np.arange(n) if deviation > 0 else np.arange(0)
+    while len(outside):
+        draws[outside] = rng.normal(mean, deviation, len(outside))
+        outside = outside[(draws[outside] < low) | (draws[outside] > high)]
+    return draws
 
 
 def draw_masks(rng: np.random.Generator, n: int, d: int) -> Masks:
-    """The full mask, then masks that remove a uniform random number of random features."""
+    """Return the full mask, then masks that remove a uniform random number of random features."""
     removed = rng.integers(1, d + 1, size=(n - 1, 1))
-    lots = rng.random((n - 1, d))
+    uniform = rng.random((n - 1, d))
     masks = np.ones((n, d), dtype=np.bool_)
-    masks[1:] = lots > np.take_along_axis(np.sort(lots, axis=1), removed - 1, axis=1)
+    masks[1:] = uniform > np.take_along_axis(np.sort(uniform, axis=1), removed - 1, axis=1)
     return masks
 
 
 def proximity(masks: Masks, kernel_width: float) -> Floats:
-    """π of each mask; the cosine of a mask with the whole input is sqrt(share kept)."""
+    """Return π of each mask; the cosine of a mask with the whole input is sqrt(share kept)."""
     return kernel(100 * (1 - np.sqrt(masks.mean(axis=1))), kernel_width)
 
 
 def kernel(distance: Floats, width: float) -> Floats:
-    """π of each distance."""
+    """Return π of each distance."""
     return np.asarray(np.sqrt(np.exp(-((distance / width) ** 2))))
 
 
 class WeightedRidge:
-    """A weighted ridge regression with a free intercept: what does not depend on the values is kept."""
+    """A weighted ridge regression with a free intercept; its factorisation is reused for other responses."""
 
     def __init__(self, design: Floats | Masks, weight: Floats, alpha: float) -> None:
         self.design, self.weight, self.alpha = design, weight, alpha
 
     @cached_property
     def _solved(self) -> tuple[Floats, Floats, float]:
-        """The centred design, and what `_lever` returns for it; found when it is first needed."""
+        """Return the centred design and the result of `_lever` for it."""
         z = self.design.astype(np.float64)
         share, root = self.weight / self.weight.sum(), np.sqrt(self.weight)[:, None]
         centred = root * (z - share @ z)
         return centred, *_lever(centred, self.alpha)
 
     def __call__(self, values: Floats) -> tuple[Floats, Floats]:
-        """Coefficients (features, classes), and their standard errors."""
+        """Return the coefficients (features, classes) and their standard errors."""
         share, root = self.weight / self.weight.sum(), np.sqrt(self.weight)[:, None]
         response = root * (values - share @ values)
-        centred, lever, used = self._solved
+        centred, lever, n_used = self._solved
         scores = lever.T @ response
         residual = response - centred @ scores
-        freedom = len(values) - 1 - used
+        freedom = len(values) - 1 - n_used
         inflation = len(values) / freedom if freedom > 1e-6 else np.nan
         return scores, np.sqrt((lever**2).T @ residual**2 * inflation)
 
 
 def ridge(design: Floats | Masks, values: Floats, weight: Floats, alpha: float) -> tuple[Floats, Floats]:
-    """Coefficients (features, classes) with a free intercept, and their standard errors."""
+    """Return coefficients (features, classes) with a free intercept, and their standard errors."""
     return WeightedRidge(design, weight, alpha)(values)
 
 
 def _lever(design: Floats, alpha: float) -> tuple[Floats, float]:
-    """X (XᵀX + αI)⁻¹ and the degrees of freedom that the fit uses, by the smaller of XᵀX and XXᵀ."""
+    """Return X (XᵀX + αI)⁻¹ and the effective degrees of freedom, by the smaller of XᵀX and XXᵀ."""
     wide = design.shape[0] < design.shape[1]
     gram = design @ design.T if wide else design.T @ design
     normal = gram + alpha * np.eye(len(gram))
-    swallowed = alpha <= 1e-12 * gram.trace()
-    inverse = np.linalg.pinv(normal, hermitian=True) if swallowed else np.linalg.inv(normal)
+    is_negligible = alpha <= 1e-12 * gram.trace()
+    inverse = np.linalg.pinv(normal, hermitian=True) if is_negligible else np.linalg.inv(normal)
     return inverse @ design if wide else design @ inverse, float((gram * inverse).sum())

@@ -1,4 +1,4 @@
-"""Occlusion: a window slides over the input, and what it covers is removed."""
+"""Occlusion: the drop when a sliding window covers a feature."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from pertinent.masks import full_mask
 @explainers.register("occlusion")
 @dataclass(frozen=True)
 class Occlusion(Explainer):
-    r"""Score of a feature: the mean of :math:`v(N) - v(N \setminus W)` over the windows W that cover it.
+    r"""The mean of :math:`v(N) - v(N \setminus W)` over the windows W that cover a feature.
 
-    A square window slides over an image, or a stretch of neighbouring features over a text or a row. A
-    feature is covered if at least half of it lies in the window; one that no window covers is removed alone.
+    Windows are squares of an image, or stretches of neighbouring features of a text or a row. A feature is
+    covered if at least half of it lies in the window; features that no window covers are removed one by one.
 
     Parameters
     ----------
     window
-        The side of the window in pixels, by default a quarter of the image's longer side; else a number of
-        features, by default 3. The default is larger if the budget does not suffice.
+        Side of the window in pixels, by default a quarter of the image's longer side; for other inputs a
+        number of features, by default 3. The default is larger if the budget is too small.
     stride
-        How far the window moves; by default half the window, more if the budget does not suffice.
+        Distance between windows; by default half the window, more if the budget is too small.
 
     Note
     ----
@@ -43,20 +43,20 @@ class Occlusion(Explainer):
     stride: Count | None = None
 
     def explain(self, task: Task) -> Steps:
-        """Ask for the whole input, and for the input without what each window covers."""
+        """Ask for the whole input, and for the input without the features that each window covers."""
         covered = self._affordable(task)
         values = yield Values(np.concatenate([full_mask(task.n_features), ~covered]))
         drops = values[0] - values[1:]
         return Finding(scores=drops.T @ covered / covered.sum(axis=0))
 
     def _affordable(self, task: Task) -> Masks:
-        """The features that each window covers (windows, features), within the budget."""
+        """Return the features that each window covers (windows, features), within the budget."""
         d, numbers = task.n_features, task.numbers
         is_image = numbers is not None and numbers.owners.ndim == 3
         labels = numbers.owners[0] if numbers is not None and is_image else np.arange(d)[None]
         longest = max(labels.shape)
-        usual = min(longest, max(1, round(longest / 4)) if is_image else 3)
-        for window in [self.window] if self.window else range(usual, longest + 1):
+        default = min(longest, max(1, round(longest / 4)) if is_image else 3)
+        for window in [self.window] if self.window else range(default, longest + 1):
             for stride in [self.stride] if self.stride else range(max(1, window // 2), window + 1):
                 covered = _covered(labels, d, window, stride)
                 if len(covered) < task.budget:
@@ -68,7 +68,7 @@ class Occlusion(Explainer):
 
 
 def _covered(labels: Ints, d: int, window: int, stride: int) -> Masks:
-    """The features that each window covers, without repetitions; features that none covers stand alone."""
+    """Return the features that each window covers, without repetitions, and single uncovered features."""
     sizes = np.bincount(labels.ravel(), minlength=d)
     within = [
         np.bincount(labels[r : r + window, c : c + window].ravel(), minlength=d)
@@ -81,5 +81,5 @@ def _covered(labels: Ints, d: int, window: int, stride: int) -> Masks:
 
 
 def _starts(n: int, window: int, stride: int) -> range:
-    """Where windows start along a side of n pixels; the last may reach beyond it."""
+    """Return the starts of windows along a side of n pixels; the last window may extend beyond it."""
     return range(0, max(0, n - window) + stride, stride)

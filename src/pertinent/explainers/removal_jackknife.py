@@ -1,4 +1,4 @@
-"""How much scores depend on what a random removal drew: a jackknife over groups of draws."""
+"""Jackknife over the draws of a random removal: the part of the scores' variance that the draws cause."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from pertinent.stats import student_factor
 class RemovalJackknife:
     r"""The part of the scores' variance that comes from a removal's random draws.
 
-    A removal's draws are divided into groups. An explainer is given the answers without group g of
-    :math:`n_g` of the n draws as additional columns, so it returns additional scores :math:`\phi_{-g}`
-    beside :math:`\phi`. The variance of :math:`\phi` that is due to the draws is then
+    A removal's draws are divided into groups. An explainer gets the answers without group g of :math:`n_g` of
+    the n draws as additional columns, so it returns additional scores :math:`\phi_{-g}` next to :math:`\phi`.
+    The variance of :math:`\phi` due to the draws is then
 
     .. math:: D = \frac{1}{G - 1} \sum_g \frac{(n - n_g)^2}{n\,n_g} (\phi_{-g} - \phi)^2 .
 
     Attributes
     ----------
     sizes
-        The number of draws in each group; empty if the removal does not draw.
+        Number of draws in each group; empty if the removal does not draw.
     undrawn
         Fraction of the distinct background rows that were not drawn (0: all were used, and D is 0).
     """
@@ -32,20 +32,20 @@ class RemovalJackknife:
     undrawn: float = 1.0
 
     def split_columns(self, rows: Floats) -> tuple[Floats, Floats]:
-        """Separate the rows of all draws (columns, …) from those without each group (groups, columns, …)."""
+        """Split rows into all draws (columns, …) and those without each group (groups, columns, …)."""
         parts = rows.reshape(1 + len(self.sizes), -1, *rows.shape[1:])
         return parts[0], parts[1:]
 
     def standard_errors(
         self, scores: Floats, standard_errors: Floats | None, inflation: float = 1.0
     ) -> Floats:
-        """The standard errors (columns, features) with the variance of the draws added.
+        """Return the standard errors (columns, features) including the variance of the draws.
 
-        `scores` and `standard_errors` are those of all columns, additional ones included. Standard errors
-        that were estimated from residuals already contain a part of the draws' variance. That part is larger
-        without a group, in a known proportion; so it is estimated, for all features of a column together
-        because for one feature the estimate is too noisy, and is not added again. If the standard errors
-        were inflated for few draws, the estimate is divided by the same factor, squared.
+        `scores` and `standard_errors` cover all columns, including the additional ones. Standard errors that
+        were estimated from residuals already contain a part of the draws' variance. This part is larger
+        without a group, in a known proportion. It is estimated for all features of a column together, because
+        the estimate for a single feature is too noisy, and is not added again. If the standard errors were
+        inflated for few draws, the estimate is divided by the same factor, squared.
         """
         sizes = np.array(self.sizes)[:, None, None]
         n = sum(self.sizes)

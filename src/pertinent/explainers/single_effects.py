@@ -17,49 +17,48 @@ from pertinent.outputs import TINY
 AT_THE_INPUT: Floats = np.ones(1)
 
 FLOOR = 0.2
-"""Added to the magnitudes of gradients, as a share of their mean, so that no feature is ruled out."""
+"""Constant added to the magnitudes of gradients, as a share of their mean, so that no feature is excluded."""
 
 PRIORS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-"""Candidate prior variances of an effect, as multiples of the response's variance; not 0 for the first."""
+"""Candidate prior variances of an effect, as multiples of the response's variance; 0 not for the first."""
 
 RATIOS = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3)
 """Candidate variances of the many small effects, as multiples of the noise."""
 
 MORE_LIKELY = 5.0
-"""Small effects are left out unless the answers are likelier with them by this many nats."""
+"""Small effects are dropped unless they increase the log-likelihood of the answers by this many nats."""
 
-MOST_STEPS, TOLERANCE = 50, 1e-3
-"""The fit ends after so many steps, or when no coefficient moves by more than this share of the deviation."""
+MAX_STEPS, TOLERANCE = 50, 1e-3
+"""Largest number of steps of the fit, and largest change of coefficients (in deviations) at its end."""
 
 
 @explainers.register("single-effects")
 @dataclass(frozen=True)
 class SingleEffects(Explainer):
-    r"""The linear model with few strong effects that predicts the answer from which features are kept.
+    r"""The linear model with few strong effects that predicts the answer from the kept features.
 
     .. math:: f(z) = b + z^\top \Big(\sum_{l=1}^{L} \gamma_l \beta_l + \theta\Big) + \varepsilon
 
-    The masks z are uniform. Each of the L single effects is that of one feature, γ, and of size β; θ are many
-    small effects, normal with a common variance. The posterior is found by iterative Bayesian stepwise
-    selection; the variances of β, θ and the noise are those of the largest likelihood. Scores are posterior
-    means, standard errors the posterior standard deviations of the single effects. Where the output has
-    log-odds, it works on these unless another scale is asked for, as `context-cite` does.
+    The masks z are uniform. Each of the L single effects has one feature γ and one size β. θ are many small
+    effects, normal with a common variance. The posterior is computed by iterative Bayesian stepwise
+    selection; the variances of β, θ and the noise maximise the likelihood. Scores are posterior means,
+    standard errors the posterior standard deviations of the single effects. If the output has log-odds, they
+    are the default scale, as for `context-cite`.
 
     Parameters
     ----------
     samples
         Number of masks; by default the budget.
     effects
-        Number of single effects L; those that are not needed vanish.
+        Number of single effects L; unnecessary ones vanish.
     prior
-        Which feature an effect is thought to have before anything is known: ``"uniform"``, any of them, or
-        ``"gradient"``, in proportion to the magnitude of gradient × input, for two of the evaluations.
+        Prior probability that a feature has an effect: ``"uniform"``, or ``"gradient"``, in proportion to the
+        magnitude of gradient × input, which costs two of the evaluations.
 
     Note
     ----
-    The first effect never vanishes, so that there always is a best feature, and small effects are left out
-    unless they make the answers much likelier: with both, few masks go further. Wang et al. have no small
-    effects.
+    The first effect never vanishes, so there always is a best feature. Small effects are dropped unless they
+    make the answers much more likely. Both help with few masks. Wang et al. have no small effects.
     """
 
     paper = "Wang, Sarkar, Carbonetto & Stephens 2020, Alg. 1"
@@ -72,33 +71,33 @@ class SingleEffects(Explainer):
     prior: Literal["uniform", "gradient"] = "uniform"
 
     def evaluations(self, n_features: int) -> int | None:
-        """The samples, and a forward and a backward pass for a gradient."""
-        return None if self.samples is None else self.samples + self._gradient
+        """Return the number of samples, plus a forward and a backward pass for a gradient."""
+        return None if self.samples is None else self.samples + self._gradient_cost
 
     def min_budget(self, n_features: int) -> int:
-        """Four masks, and a gradient if need be."""
-        return self.evaluations(n_features) or self.traits.min_budget + self._gradient
+        """Return four masks, plus the cost of a gradient."""
+        return self.evaluations(n_features) or self.traits.min_budget + self._gradient_cost
 
     @property
-    def _gradient(self) -> int:
-        """What a gradient costs, if there is one."""
+    def _gradient_cost(self) -> int:
+        """Return the evaluations that the gradient costs."""
         return 2 if self.prior == "gradient" else 0
 
     def explain(self, task: Task) -> Steps:
-        """Ask for the gradient and the masks, and fit."""
+        """Ask for the gradient and the masks, and fit the regression."""
         weights = yield from self._weights(task)
-        n = self.samples or task.budget - self._gradient
+        n = self.samples or task.budget - self._gradient_cost
         masks = task.rng.random((n, task.n_features)) < 0.5
         values = yield Values(masks)
-        found = yield Compute(partial(fit, masks, values, self.effects, weights))
-        return Finding(scores=found.mean.T, standard_errors=found.deviation.T)
+        effects = yield Compute(partial(fit, masks, values, self.effects, weights))
+        return Finding(scores=effects.mean.T, standard_errors=effects.deviation.T)
 
     def _weights(self, task: Task) -> Asking[Floats]:
-        """How likely an effect is each feature's, relative to the mean."""
+        """Return the prior probability of an effect for each feature, relative to the mean."""
         if self.prior == "uniform":
             return np.ones(task.n_features)
-        found = yield PathGradients(AT_THE_INPUT, task.target, times="input")
-        size = np.abs(found.gradients[0])
+        answer = yield PathGradients(AT_THE_INPUT, task.target, times="input")
+        size = np.abs(answer.gradients[0])
         return np.asarray((size + FLOOR * size.mean() + TINY) / ((1 + FLOOR) * size.mean() + TINY))
 
 
@@ -109,9 +108,9 @@ class Effects:
     Attributes
     ----------
     share
-        The probability (effects, features, columns) that an effect is that of a feature.
+        Probability (effects, features, columns) that the effect belongs to the feature.
     size, variance
-        Mean and variance of the effect if it is.
+        Mean and variance of the effect if it does.
     small
         The small effects (features, columns).
     """
@@ -123,18 +122,18 @@ class Effects:
 
     @property
     def mean(self) -> Floats:
-        """The expected coefficients (features, columns)."""
+        """Return the expected coefficients (features, columns)."""
         return np.asarray((self.share * self.size).sum(axis=0) + self.small)
 
     @property
     def deviation(self) -> Floats:
-        """The standard deviations of the single effects' coefficients."""
-        each = self.share * (self.size**2 + self.variance) - (self.share * self.size) ** 2
-        return np.asarray(np.sqrt(np.maximum(each.sum(axis=0), 0.0)))
+        """Return the standard deviations of the single effects' coefficients."""
+        variances = self.share * (self.size**2 + self.variance) - (self.share * self.size) ** 2
+        return np.asarray(np.sqrt(np.maximum(variances.sum(axis=0), 0.0)))
 
 
 def fit(masks: Masks, values: Floats, n_effects: int, weights: Floats) -> Effects:
-    """The posterior given masks (n, features), answers (n, columns) and the features' prior weights."""
+    """Return the posterior from masks (n, features), answers (n, columns) and the features' prior weights."""
     x, y = masks - masks.mean(axis=0), values - values.mean(axis=0)
     n, d = x.shape
     power, spread = (x**2).sum(axis=0)[:, None], np.maximum(y.var(axis=0), TINY)
@@ -143,21 +142,21 @@ def fit(masks: Masks, values: Floats, n_effects: int, weights: Floats) -> Effect
     shape = min(n_effects, d), d, y.shape[1]
     share, size, variance = np.full(shape, 1 / d), np.zeros(shape), np.zeros(shape)
     small, noise, ridge = np.zeros(shape[1:]), spread.copy(), EmpiricalBayesRidge(x)
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         before = (share * size).sum(axis=0) + small
-        rest = y - x @ before
-        for own in range(len(share)):
-            rest += x @ (share[own] * size[own])
-            estimate = np.where(varies, x.T @ rest / power, 0.0)
-            priors = np.array(PRIORS if own else PRIORS[1:])[:, None, None] * spread
-            share[own], size[own], variance[own] = _single(estimate, noise / power, priors, weights)
-            rest -= x @ (share[own] * size[own])
-        small = ridge.fit(rest + x @ small)
+        residuals = y - x @ before
+        for effect in range(len(share)):
+            residuals += x @ (share[effect] * size[effect])
+            estimate = np.where(varies, x.T @ residuals / power, 0.0)
+            priors = np.array(PRIORS if effect else PRIORS[1:])[:, None, None] * spread
+            share[effect], size[effect], variance[effect] = _single(estimate, noise / power, priors, weights)
+            residuals -= x @ (share[effect] * size[effect])
+        small = ridge.fit(residuals + x @ small)
         coefficients = (share * size).sum(axis=0) + small
-        doubt = (share * (size**2 + variance) * power).sum(axis=(0, 1))
-        doubt -= ((x @ (share * size)) ** 2).sum(axis=(0, 1))
-        missed = ((y - x @ coefficients) ** 2).sum(axis=0)
-        noise = np.maximum((missed + doubt) / max(1, n - 1), 1e-6 * spread)
+        uncertainty = (share * (size**2 + variance) * power).sum(axis=(0, 1))
+        uncertainty -= ((x @ (share * size)) ** 2).sum(axis=(0, 1))
+        squares = ((y - x @ coefficients) ** 2).sum(axis=0)
+        noise = np.maximum((squares + uncertainty) / max(1, n - 1), 1e-6 * spread)
         if (np.abs(coefficients - before) <= TOLERANCE * np.sqrt(spread)).all():
             break
     return Effects(share, size, variance, small)
@@ -166,9 +165,10 @@ def fit(masks: Masks, values: Floats, n_effects: int, weights: Floats) -> Effect
 def _single(
     estimate: Floats, error: Floats, priors: Floats, weights: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """The posterior of one single effect from least-squares estimates (features, columns) and variances.
+    """Return the share, size and variance of one single effect, from least-squares estimates.
 
-    Its share, size and variance; the prior variance of its size is the candidate of largest likelihood.
+    The estimates are (features, columns). The prior variance of the size is the candidate of largest
+    likelihood.
     """
     factors = 0.5 * np.log(error / (error + priors)) + 0.5 * estimate**2 / error * priors / (error + priors)
     factors += np.log(weights)[:, None]
@@ -181,20 +181,20 @@ def _single(
 
 
 class EmpiricalBayesRidge:
-    """A ridge regression on fixed masks, whose penalty has the largest likelihood; it may leave all out."""
+    """A ridge regression on fixed masks whose penalty maximises the likelihood; it may drop all effects."""
 
     def __init__(self, x: Floats) -> None:
         self.left, self.values, self.right = np.linalg.svd(x, full_matrices=False)
         self.n = len(x)
 
     def fit(self, y: Floats) -> Floats:
-        """Coefficients (features, columns)."""
-        along = self.left.T @ y
-        rest = np.maximum((y**2).sum(axis=0) - (along**2).sum(axis=0), 0.0)
+        """Return the coefficients (features, columns)."""
+        projected = self.left.T @ y
+        remainder = np.maximum((y**2).sum(axis=0) - (projected**2).sum(axis=0), 0.0)
         weight = 1 + np.array(RATIOS)[:, None] * self.values**2
-        noise = ((along**2)[None] / weight[..., None]).sum(axis=1) + rest
+        noise = ((projected**2)[None] / weight[..., None]).sum(axis=1) + remainder
         likelihood = -0.5 * np.log(weight).sum(axis=1)[:, None] - 0.5 * (self.n - 1) * np.log(noise + TINY)
         likelihood[0] += MORE_LIKELY
         ratio = np.array(RATIOS)[likelihood.argmax(axis=0)]
         scale = ratio * self.values[:, None] / (1 + ratio * self.values[:, None] ** 2)
-        return np.asarray(self.right.T @ (scale * along))
+        return np.asarray(self.right.T @ (scale * projected))

@@ -26,7 +26,7 @@ from pertinent.finetuning.batches import (
     Shuffled,
     without_messages,
 )
-from pertinent.models.embedded.load import no_bar
+from pertinent.models.embedded.load import no_progress_bar
 from pertinent.models.torch import devices
 from pertinent.models.transformer import TransformerModel
 
@@ -45,7 +45,7 @@ def training_session(
     with (
         kept_random_states(),
         progress_callback(progress, what) as callback,
-        no_bar(),
+        no_progress_bar(),
         without_messages(logging.getLogger("transformers.trainer_utils"), "mtime"),  # it handles these
         devices.disable_onednn(device, getattr(torch, precision)),
         sdpa_kernel(devices.ATTENTION),

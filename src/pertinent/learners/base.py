@@ -237,7 +237,7 @@ class LearnedExplainer(Explainer):
 
     def normalize_scores(self, task: Task, scores: Floats) -> Steps:
         """Shift the scores of each column by the same amount, to sum to v(N) − v(∅), which is asked for."""
-        ends = yield from task.ask_ends()
+        ends = yield from task.ask_empty_and_full()
         total = (ends[1] - ends[0])[self.columns(task)]
         return Finding(of_columns(normalized(scores, total)), base_values=ends[0])
 

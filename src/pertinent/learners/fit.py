@@ -23,9 +23,10 @@ from pertinent.learners.fit_run import FitRun
 from pertinent.outputs import Scale
 from pertinent.removals.base import Removal
 from pertinent.results.explanation import Explanations
-from pertinent.runs.blocks import Cluster
+from pertinent.runs.executor import Executor, executor_of
 from pertinent.runs.request import Request, features_of
 from pertinent.runs.run import Run
+from pertinent.runs.session import prepare_input
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +52,7 @@ def fit(
     precision: Literal["float32", "bfloat16", "float16"] = "float32",
     seed: Seed = 0,
     out: str | Path | None = None,
-    cluster: Cluster | None = None,
+    cluster: Executor | None = None,
     progress: Callback | bool | None = None,
     **settings: Any,
 ) -> LearnedExplainer:
@@ -157,7 +158,7 @@ def fit(
         training,
         None if schedule is None else schedule.measurements,
         validation_fraction,
-        cluster,
+        executor_of(cluster),
     )
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory()) if out is None else str(out)
@@ -185,7 +186,7 @@ def _prepared(
     inputs, prepared, unusable = list(run.inputs), dict[int, Input](), dict[int, PertinentError]()
     for index, raw in enumerate(inputs):
         try:
-            prepared[index] = run.prepare(raw, features_of(features, index, one=False))
+            prepared[index] = prepare_input(run.model, raw, features_of(features, index, one=False))
         except PertinentError as error:
             unusable[index] = error
     kinds = {input.kind: input.granularity for input in prepared.values()}

@@ -24,10 +24,10 @@ from pertinent.learners.base import LearnedClasses, LearnedExplainer, Learner, l
 from pertinent.metrics.ablation import Comprehensiveness
 from pertinent.removals.base import Removal, removals
 from pertinent.results.explanation import Explanation, Explanations
-from pertinent.results.explanation_files import read_run
-from pertinent.runs.blocks import Cluster
-from pertinent.runs.explain_file import explain_to_file
-from pertinent.runs.explain_run import explain_all
+from pertinent.results.explanation_files import read_stored
+from pertinent.runs.executor import Executor
+from pertinent.runs.explain import explain_all
+from pertinent.runs.file_store import explain_to_file
 from pertinent.runs.request import Request
 from pertinent.runs.run import Run, raise_first
 
@@ -66,8 +66,8 @@ class FitRun:
         epoch.
     validation_fraction
         The share of inputs that are held out.
-    cluster
-        Where the teacher explains, if not in this process.
+    executor
+        Where the teacher explains.
     """
 
     run: Run
@@ -81,7 +81,7 @@ class FitRun:
     training: TrainerSettings
     measurements: int | None
     validation_fraction: float
-    cluster: Cluster | None = None
+    executor: Executor
 
     @property
     def removal(self) -> Removal:
@@ -161,12 +161,12 @@ class FitRun:
         """The teacher's explanations: those that were given, else new ones."""
         given = self.teacher_explanations
         if given is None:
-            return replace(self, run=replace(self.run, cluster=self.cluster)).explain(
+            return replace(self, run=replace(self.run, executor=self.executor)).explain(
                 self.inputs, [self.request.method], self.request.seed, out
             )
         if not isinstance(given, Explanations):
-            run = read_run(Path(given))
-            if run is None or run.get("model") != self.run.model.fingerprint.hex():
+            header = read_stored(Path(given)).header
+            if header is None or header.get("model") != self.run.model.fingerprint.hex():
                 raise FileError(
                     f"{str(given)!r} holds no explanations of this model: leave out `teacher_explanations`."
                 )

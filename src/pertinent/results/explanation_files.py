@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from hashlib import blake2b
 from io import BytesIO
 from itertools import islice
@@ -14,11 +15,11 @@ from typing import Any, TypeVar
 
 from pertinent._optional import optional
 from pertinent.config.serialization import PlainData, encode
-from pertinent.engine.journal import read_journal
 from pertinent.errors import FileError, InputError
-from pertinent.files import ParquetRows, atomic_write, file_exists, read_parquet
+from pertinent.files import atomic_write, file_exists, read_parquet
 from pertinent.printable import replace_surrogates, shorten
 from pertinent.results.failures import Failure, failures_from_plain
+from pertinent.results.journal import read_journal
 
 T = TypeVar("T")
 
@@ -32,13 +33,46 @@ _NESTED = (*_OBJECTS, *_PAIRS, "chosen", "class_scores", "class_standard_errors"
 _STRINGS = ("method", "removal", "meaning", "id", "scale", *_NESTED)
 _STRING_LISTS = ("features", "classes", "warnings")
 _NUMBER_LISTS = ("prediction", "scores", "standard_errors", "base_values", "sparsities")
-_WHOLE_NUMBERS = ("index", "target", "budget", "evaluations", "seed")
+_INTEGERS = ("index", "target", "budget", "evaluations", "seed", "request_index")
 _FORMAT = b"pertinent"
-_VERSION = b"4"
+_VERSION = b"5"
 _DIGEST = b"digest"
-"""The digest of all that a file holds: checksums of Parquet cover only the rows."""
+"""The digest of the whole content: checksums of Parquet cover only the rows."""
 
-_ROWS_AT_ONCE = 100
+_CHUNK = 100
+"""Number of explanations that are written at a time."""
+
+
+@dataclass(frozen=True)
+class StoredExplanations:
+    """The content of a Parquet file.
+
+    Attributes
+    ----------
+    path
+        The file.
+    rows
+        The explanations as plain data; if a run wrote them, with the position of their request.
+    failures
+        The inputs that failed.
+    header
+        The header of the run that wrote the file, if one did.
+    inputs
+        A digest of each input of the run, by its position as a string.
+    """
+
+    path: Path
+    rows: list[dict[str, Any]]
+    failures: list[Failure]
+    header: dict[str, Any] | None
+    inputs: dict[str, str]
+
+    def explanations(self, from_dict: Callable[[Mapping[str, Any]], T]) -> Iterator[T]:
+        """Yield the explanations, each made by `from_dict`."""
+        for number, row in enumerate(self.rows, start=1):
+            with _damaged(self.path, f"row {number}"):
+                explanation = from_dict(row)
+            yield explanation
 
 
 def write_rows(
@@ -47,7 +81,7 @@ def write_rows(
     failures: Iterable[Failure],
     run: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write explanations given as plain data, in chunks; `run` describes how they were made."""
+    """Write explanations given as plain data, in chunks; `run` is the header of the run that made them."""
     with atomic_write(path) as unfinished:
         _write_parquet(unfinished, str(path), rows, failures, run)
 
@@ -75,9 +109,9 @@ def _write_parquet(
     schema = _schema(arrow).with_metadata(metadata)
     pending, content = iter(rows), _Content(metadata)
     with parquet.ParquetWriter(to, schema, compression="zstd", write_page_checksum=True) as writer:
-        while part := list(islice(pending, _ROWS_AT_ONCE)):
+        while chunk := list(islice(pending, _CHUNK)):
             try:
-                table = arrow.Table.from_pylist([_to_row(row) for row in part], schema=schema)
+                table = arrow.Table.from_pylist([_to_row(row) for row in chunk], schema=schema)
             except (ValueError, TypeError, LookupError, OverflowError) as error:
                 raise FileError(f"{name!r} cannot be written: {error}") from error
             writer.write_table(table)
@@ -92,33 +126,43 @@ def read_explanations(
     if path.name and not file_exists(path) and file_exists(journal_of(path)):
         logger.warning("The run %r is not finished: this is what it has so far.", str(path))
         return _read_journal(journal_of(path), from_dict)
-    found = _read_parquet(path)
+    stored = read_stored(path)
+    return list(stored.explanations(from_dict)), stored.failures
+
+
+def read_stored(path: Path) -> StoredExplanations:
+    """Read a Parquet file of explanations that has this format version and is undamaged."""
+    parquet = read_parquet(path)
+    metadata = parquet.metadata
+    if _FORMAT not in metadata:
+        raise FileError(f"{str(path)!r} is a Parquet file, but holds no explanations.")
+    if metadata[_FORMAT] != _VERSION:
+        version = shorten(metadata[_FORMAT].decode(errors="replace"), 20)
+        raise FileError(
+            f"{str(path)!r} has format version {version!r}, but this version of pertinent reads only version "
+            f"{_VERSION.decode()!r}: read it with the version that wrote it, or explain again."
+        )
+    content = _Content(metadata)
+    with _damaged(path, "content"):
+        content.add(parquet.rows)
+    if metadata.get(_DIGEST) != content.digest().encode():
+        raise FileError(f"{str(path)!r} is damaged: it does not hold what was written.")
     with _damaged(path, "failures"):
-        failures = failures_from_plain(json.loads(found.metadata[b"failures"]))
-    explanations = []
-    for number, row in enumerate(found.rows, start=1):
+        failures = failures_from_plain(json.loads(metadata[b"failures"]))
+    header: dict[str, Any] | None = None
+    if b"run" in metadata:
+        with _damaged(path, "run"):
+            header = PlainData({"run": json.loads(metadata[b"run"])}, "run").mapping("run")
+    rows = []
+    for number, row in enumerate(parquet.rows, start=1):
         with _damaged(path, f"row {number}"):
-            explanations.append(from_dict(_from_row(row)))
-    return explanations, failures
-
-
-def read_run(path: Path) -> dict[str, Any] | None:
-    """How the explanations in a file were made, if a run wrote it."""
-    metadata = _read_parquet(path).metadata
-    if b"run" not in metadata:
-        return None
-    with _damaged(path, "run"):
-        return PlainData({"run": json.loads(metadata[b"run"])}, "run").mapping("run")
+            rows.append(_from_row(row))
+    return StoredExplanations(path, rows, failures, header, (header or {}).pop("inputs", {}))
 
 
 def journal_of(path: Path) -> Path:
-    """The journal in which a run that will write to `path` keeps its finished explanations."""
+    """Return the journal of a run that will write to `path`, which keeps its finished explanations."""
     return path.with_name(f"{path.name}.journal")
-
-
-def failures_in(record: Mapping[str, Any]) -> list[Failure]:
-    """Return the failures of one input, from a record of a journal."""
-    return failures_from_plain(PlainData(record, "record").value("failures"))
 
 
 def _read_journal(path: Path, from_dict: Callable[[Mapping[str, Any]], T]) -> tuple[list[T], list[Failure]]:
@@ -134,15 +178,16 @@ def _read_journal(path: Path, from_dict: Callable[[Mapping[str, Any]], T]) -> tu
 def read_record(
     path: Path, record: Mapping[str, Any], from_dict: Callable[[Mapping[str, Any]], T]
 ) -> tuple[T | None, list[Failure]]:
-    """The explanation in a record of a journal, if there is one, and the failures."""
+    """Return the explanation in a record of a journal, if there is one, and the failures."""
     with _damaged(path, f"record {record['key']}"):
-        explanation = PlainData(record, "record").value("explanation")
-        return None if explanation is None else from_dict(explanation), failures_in(record)
+        data = PlainData(record, "record")
+        explanation, failures = data.value("explanation"), failures_from_plain(data.value("failures"))
+        return None if explanation is None else from_dict(explanation), failures
 
 
 @contextmanager
 def _damaged(path: Path, where: str) -> Iterator[None]:
-    """Whatever is wrong with plain data is a `FileError` that says where."""
+    """Raise a `FileError` that names the position of whatever is wrong with plain data."""
     try:
         yield
     except (InputError, ValueError, KeyError, TypeError, RecursionError, MemoryError) as error:
@@ -151,7 +196,7 @@ def _damaged(path: Path, where: str) -> Iterator[None]:
 
 
 class _Content:
-    """The content of a file, of which a digest is made while it is written or read."""
+    """A digest of the content of a file, computed while it is written or read."""
 
     def __init__(self, metadata: Mapping[bytes, Any]) -> None:
         self._hash = blake2b(digest_size=16)
@@ -160,36 +205,16 @@ class _Content:
             self._add(value if isinstance(value, bytes) else value.encode())
 
     def add(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Add rows as Parquet gives them back."""
+        """Add rows as Parquet returns them."""
         for row in rows:
             self._add(json.dumps(row, sort_keys=True, separators=(",", ":")).encode())
 
-    def _add(self, part: bytes) -> None:
-        self._hash.update(len(part).to_bytes(8, "little") + part)
+    def _add(self, data: bytes) -> None:
+        self._hash.update(len(data).to_bytes(8, "little") + data)
 
     def digest(self) -> str:
-        """The digest of what was added."""
+        """Return the digest of everything that was added."""
         return self._hash.hexdigest()
-
-
-def _read_parquet(path: Path) -> ParquetRows:
-    """Read a Parquet file of explanations that has this format version and is undamaged."""
-    found = read_parquet(path)
-    metadata = found.metadata
-    if _FORMAT not in metadata:
-        raise FileError(f"{str(path)!r} is a Parquet file, but holds no explanations.")
-    if metadata[_FORMAT] != _VERSION:
-        version = shorten(metadata[_FORMAT].decode(errors="replace"), 20)
-        raise FileError(
-            f"{str(path)!r} has format version {version!r}, but this version of pertinent reads only version "
-            f"{_VERSION.decode()!r}: read it with the version that wrote it, or explain again."
-        )
-    content = _Content(metadata)
-    with _damaged(path, "content"):
-        content.add(found.rows)
-    if metadata.get(_DIGEST) != content.digest().encode():
-        raise FileError(f"{str(path)!r} is damaged: it does not hold what was written.")
-    return found
 
 
 def _schema(arrow: Any) -> Any:
@@ -197,7 +222,7 @@ def _schema(arrow: Any) -> Any:
         arrow.string(): _STRINGS,
         arrow.list_(arrow.string()): _STRING_LISTS,
         arrow.list_(arrow.float64()): _NUMBER_LISTS,
-        arrow.int64(): _WHOLE_NUMBERS,
+        arrow.int64(): _INTEGERS,
         arrow.float64(): ("seconds",),
         arrow.bool_(): ("budget_per_sparsity",),
     }
@@ -211,5 +236,4 @@ def _to_row(plain: Mapping[str, Any]) -> dict[str, Any]:
 
 def _from_row(row: Mapping[str, Any]) -> dict[str, Any]:
     data = PlainData(row, "row")
-    nested = {name: json.loads(data.text(name)) for name in _NESTED}
-    return {**row, **nested}
+    return {**row, **{name: json.loads(data.text(name)) for name in _NESTED}}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from hashlib import blake2b
 from itertools import islice
@@ -12,11 +13,11 @@ from typing import Any
 
 from pertinent.config.serialization import PlainData
 from pertinent.config.settings import checked
-from pertinent.engine.journal import read_journal
 from pertinent.errors import FileError, InputError
 from pertinent.files import check_is_file
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.failures import Failure
+from pertinent.results.journal import read_journal
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +62,7 @@ class ExplanationFolder:
         try:
             for record in records:
                 data = PlainData(record, "record")
-                data.value("key", tuple[int])
+                data.value("key", tuple[int, int])
                 data.value("explanations", int)
                 data.value("failures", int)
                 if record["name"] != END:
@@ -101,9 +102,10 @@ class ExplanationFolder:
         return sum(record["explanations"] for record in self._records)
 
     def __iter__(self) -> Iterator[Explanation]:
+        warnings = self._records[-1].get("warnings", []) if self.is_finished else []
         for record in self._records:
-            if record["name"] != END:
-                yield from self._read(record)
+            for e in self._read(record) if record["name"] != END else ():
+                yield replace(e, warnings=tuple(dict.fromkeys((*e.warnings, *warnings)))) if warnings else e
 
     def _read(self, record: Mapping[str, Any]) -> Explanations:
         """Read the file of a record; raise a `FileError` if it is not the one that the run wrote."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
+from itertools import groupby
 from typing import Any
 
 from pertinent.config.serialization import Index, decode
+from pertinent.errors import sendable
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,10 @@ class Failure:
     metric: str | None = None
     error: Exception | None = field(default=None, repr=False, compare=False)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state that is sent to another process, with an error that can be sent."""
+        return {**vars(self), "error": sendable(self.error)}
+
     def __str__(self) -> str:
         return ": ".join(filter(None, (self.method, self.metric, self.reason)))
 
@@ -45,6 +51,21 @@ class Failure:
 def failures_from_plain(plain: Any) -> list[Failure]:
     """Failures that were saved; an `InputError` says what they cannot be made of."""
     return decode(list[Failure], plain, "failures")
+
+
+def merge_failures(failures: Sequence[Failure], n_methods: int) -> list[Failure]:
+    """Merge the failures of an input that are the same for all of several methods.
+
+    Failures of the same input must be adjacent.
+    """
+    merged: list[Failure] = []
+    for _, of_input in groupby(failures, key=lambda failure: failure.index):
+        alike: dict[Failure, list[Failure]] = {}
+        for failure in of_input:
+            alike.setdefault(replace(failure, method=None), []).append(failure)
+        for common, each in alike.items():
+            merged += [common] if len(each) == n_methods > 1 else each
+    return merged
 
 
 def failures_of(failures: Iterable[Failure], results: Sequence[Any], part: slice) -> list[Failure]:

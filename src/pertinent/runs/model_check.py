@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from pertinent.array_types import Floats, Masks
+from pertinent.array_types import Floats
 from pertinent.asks import Algorithm, RepeatedValues, Values
-from pertinent.engine.job import JobResult
+from pertinent.engine.job import Job, JobResult
 from pertinent.errors import FileError
 from pertinent.masks import full_mask
 from pertinent.results.explanation import Explanation
-from pertinent.runs.blocks import Block, Item, Workers
-from pertinent.runs.explain_run import sendable, works
+from pertinent.runs.executor import Item, RunTask, Workers
+from pertinent.runs.explain import ExplainTask
 from pertinent.runs.explanation_steps import REPEATED
-from pertinent.runs.request import Request
-from pertinent.runs.run import Run, Work
+from pertinent.runs.session import Session
+
+
+def first_predictions(explanations: Iterable[Explanation]) -> dict[int, Floats]:
+    """Return the predictions for the first few inputs, by index."""
+    predictions: dict[int, Floats] = {}
+    for explanation in explanations:
+        predictions.setdefault(explanation.index, explanation.prediction.values)
+        if len(predictions) == REPEATED:
+            break
+    return predictions
 
 
 def check_predictions(
-    workers: Workers,
-    requests: Sequence[Request],
-    items: Sequence[Item],
-    predictions: Mapping[int, Floats],
-    path: Path,
+    workers: Workers, task: ExplainTask, items: Sequence[Item], predictions: Mapping[int, Floats], path: Path
 ) -> None:
     """Predict finished inputs again; raise a `FileError` if the model of the run in `path` has changed.
 
@@ -36,37 +41,28 @@ def check_predictions(
     ----------
     workers
         The processes that have the model.
-    requests, items
-        The requests of the run, and the inputs to predict.
+    task
+        The task of the run.
+    items
+        The inputs to predict.
     predictions
         The stored predictions by the index of the input.
     path
-        The file or folder that holds them.
+        The file or folder of the run.
     """
-    task = PredictAgain(tuple(requests), predictions)
-    for _, results in workers.run(task, [Block(0, items)], None, quiet=True):
-        for done in results:
-            index, now = done.key[0], done.result
-            if done.error is not None:
-                raise FileError(
-                    f"The model fails for input {index}, whose explanation is in {str(path)!r}: {done.error}"
-                ) from done.error
-            if now is not None:
-                raise FileError(
-                    f"The model has changed since {str(path)!r} was begun: it predicts {_rounded(now)} "
-                    f"for input {index}, the stored prediction is {_rounded(predictions[index])}. Use the "
-                    "same model to continue, or choose another `out`."
-                )
-
-
-def first_predictions(explanations: Iterable[Explanation]) -> dict[int, Floats]:
-    """Return the predictions of the first few inputs, by their index."""
-    predictions: dict[int, Floats] = {}
-    for explanation in explanations:
-        if len(predictions) == REPEATED:
-            break
-        predictions.setdefault(explanation.index, explanation.prediction.values)
-    return predictions
+    ended: JobResult
+    for ended in workers.results(PredictTask(task, predictions), items, len(items), quiet=True):
+        index, prediction = ended.key, ended.result
+        if ended.error is not None:
+            raise FileError(
+                f"The model fails for input {index}, whose explanation is in {str(path)!r}: {ended.error}"
+            ) from ended.error
+        if prediction is not None:
+            raise FileError(
+                f"The model has changed since {str(path)!r} was begun: it predicts {_rounded(prediction)} "
+                f"for input {index}, the stored prediction is {_rounded(predictions[index])}. Use the "
+                "same model to continue, or choose another `out`."
+            )
 
 
 def _rounded(prediction: Floats) -> list[float]:
@@ -75,38 +71,33 @@ def _rounded(prediction: Floats) -> list[float]:
 
 
 @dataclass(frozen=True)
-class PredictAgain:
-    """Predicts the inputs of a block again; the result is the prediction if it has changed, else None."""
+class PredictTask(RunTask):
+    """Predicts inputs again; the result is the prediction if it has changed, else None."""
 
-    requests: tuple[Request, ...]
+    explaining: ExplainTask
     predictions: Mapping[int, Floats]
 
-    def carry_out(self, run: Run, items: Sequence[Item]) -> Iterator[JobResult]:
-        """Predict all inputs in one engine; yield results that can be sent to another process."""
-        todo = (self._prediction(run, work) for work in works(run, self.requests, items))
-        for done in run.carry_out(todo, len(items)):
-            yield done if done.error is None else replace(done, error=sendable(done.error))
+    def keys(self, item: Item) -> list[int]:
+        """Return the position of the input."""
+        return [item.index]
 
-    def _prediction(self, run: Run, work: Work | JobResult) -> Work | JobResult:
-        if isinstance(work, JobResult):
-            return work
-        before, mask = self.predictions[work.key[0]], full_mask(work.input.n_features)
-        return replace(work, algorithm=lambda *_: _predict(run, before, mask))
-
-    def failed(self, run: Run, item: Item, error: Exception) -> list[JobResult]:
-        """Return the failure of an input for which workers died."""
-        return [JobResult((item.index, number), None, error) for number in item.request_indexes]
-
-    def pack(self, results: Sequence[JobResult]) -> Sequence[JobResult]:
-        """Return the results unchanged."""
-        return results
+    def jobs(self, session: Session, item: Item) -> Iterator[Job | JobResult]:
+        """Yield the job that predicts the input."""
+        request, before = self.explaining.requests[0], self.predictions[item.index]
+        try:
+            input = self.explaining.prepare(session, item, request)
+        except Exception as error:  # noqa: BLE001  reported with the input
+            yield JobResult(item.index, None, error)
+            return
+        steps = _predict(session, before, input.n_features)
+        yield session.job(item.index, input, lambda *_: steps, request.removal, request.seed)
 
 
-def _predict(run: Run, before: Floats, mask: Masks) -> Algorithm:
+def _predict(session: Session, before: Floats, n_features: int) -> Algorithm:
     """Return the prediction if it differs from `before` and the model is not random, else None."""
-    now = (yield Values(mask))[0]
-    if run.differing(before, now) is None:
+    now = (yield Values(full_mask(n_features)))[0]
+    if session.difference(before, now) is None:
         return None
-    again = (yield RepeatedValues(mask))[0]
-    run.notice(now, again)
-    return now if run.differing(now, again) is None else None
+    again = (yield RepeatedValues(full_mask(n_features)))[0]
+    session.compare(now, again)
+    return now if session.difference(now, again) is None else None

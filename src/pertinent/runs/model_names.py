@@ -1,10 +1,10 @@
-"""Models by name: embedded ones, folders, and objects in a module of the user's own."""
+"""Models by name: embedded models, folders, and objects in a module of the user."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
@@ -12,30 +12,35 @@ from typing import Any, NoReturn
 from pertinent.errors import FileError, ModelError, SettingError, unknown
 from pertinent.explainers.base import learned_methods
 from pertinent.files import folder_exists
-from pertinent.inputs.base import Input
 from pertinent.inputs.modality import modality_named
-from pertinent.models.base import Answer, Model
+from pertinent.models.base import Model
 from pertinent.models.function import split_any
 from pertinent.models.wrap import wrap
-from pertinent.removals.base import Rows
 
 _OWN = re.compile(r"([^\W\d]\w*(?:\.\w+)*):([^\W\d]\w*(?:\.\w+)*)")
 """``package.module:name``"""
 
 
+def load_or_wrap(model: Any) -> Model:
+    """Return the model for the argument `model` of a public function: a name, or what `wrap` accepts."""
+    if isinstance(model, str):
+        return load_model(model)
+    return model.load() if isinstance(model, NamedModel) else wrap(model)
+
+
 def is_own(name: str) -> bool:
-    """Whether the user names an object in a module of their own."""
+    """Return whether a name is that of an object in a module of the user."""
     return _OWN.fullmatch(name) is not None
 
 
 def load_model(name: str, device: str = "cpu", dtype: str = "float32", long_texts: str = "truncate") -> Model:
-    """An embedded model, the transformer in a folder, or a model in a module of the user's own."""
+    """Load an embedded model, the transformer in a folder, or a model in a module of the user."""
     from pertinent.models.embedded.load import NAMES, load, load_transformer
 
     if is_own(name):
         if (device, dtype, long_texts) != ("cpu", "float32", "truncate"):
             flags = "--device, --dtype and --long-texts"
-            raise SettingError(f"{name!r} says itself where it runs and what it reads: leave out {flags}.")
+            raise SettingError(f"{name!r} is configured in its module: leave out {flags}.")
         return wrap(load_own(name, "--model"))
     if name in NAMES:
         return load(name, device=device, dtype=dtype, long_texts=long_texts)
@@ -54,7 +59,7 @@ def load_model(name: str, device: str = "cpu", dtype: str = "float32", long_text
 
 
 def _is_explainer(folder: Path) -> bool:
-    """Whether `fit` wrote a folder, by the method in its card."""
+    """Return whether `fit` wrote a folder, by the method in its card."""
     from pertinent.files import read_json
     from pertinent.finetuning.run_folder import RECORD
 
@@ -66,23 +71,23 @@ def _is_explainer(folder: Path) -> bool:
 
 
 def load_own(name: str, flag: str = "--embed") -> Any:
-    """Import a module from the current folder or the installed packages, and return what is named in it."""
+    """Return an object in a module of the current folder or the installed packages."""
     module_name, _, attribute = name.partition(":")
     if not is_own(name):
         raise SettingError(f"{flag} must be package.module:name, but got {name!r}.")
     here = str(Path.cwd())
     if here not in sys.path:
-        sys.path.insert(0, here)  # and left there: what is imported may import more when it is called
-    found = _imported(module_name)
+        sys.path.insert(0, here)  # not removed: the module may import others when it is called
+    target = _import(module_name)
     for part in attribute.split("."):
-        if not hasattr(found, part):
-            public = [known for known in vars(found) if not known.startswith("_")]
+        if not hasattr(target, part):
+            public = [name for name in vars(target) if not name.startswith("_")]
             raise SettingError(f"{unknown(f'name in {module_name}', part, public)} ({flag} {name})")
-        found = getattr(found, part)
-    return found
+        target = getattr(target, part)
+    return target
 
 
-def _imported(module_name: str) -> Any:
+def _import(module_name: str) -> Any:
     try:
         return import_module(module_name)
     except ModuleNotFoundError as error:
@@ -96,7 +101,7 @@ def _imported(module_name: str) -> Any:
 
 
 def kind_named(name: str) -> str | None:
-    """The kind of input that a model reads, known before it is loaded; ``None`` for one of the user's own."""
+    """Return the kind of input of a model before it is loaded; None for one in a module of the user."""
     from pertinent.models.embedded.load import KINDS, find_head
 
     if is_own(name):
@@ -107,12 +112,12 @@ def kind_named(name: str) -> str | None:
 
 
 class NamedModel(Model):
-    """A model that the workers of a cluster load by its name, and this process does not load.
+    """A model that is loaded by its name where it is used: in this process, or by the workers of a cluster.
 
     Parameters
     ----------
     name
-        As for `load_model`. A folder and a module must be there on every worker.
+        As for `load_model`. On a cluster, every worker must have the folder or module.
     device, dtype, long_texts
         As for `load_model`.
     """
@@ -120,40 +125,34 @@ class NamedModel(Model):
     def __init__(
         self, name: str, device: str = "cpu", dtype: str = "float32", long_texts: str = "truncate"
     ) -> None:
-        is_folder = not is_own(name) and folder_exists(Path(name))
-        self.name = str(Path(name).resolve()) if is_folder else name
+        self.name = name
         self.options = (device, dtype, long_texts)
         self.kind = kind_named(name)
+        self._loaded: Model | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state that is sent to a worker: no loaded model, and the absolute path of a folder."""
+        is_folder = not is_own(self.name) and folder_exists(Path(self.name))
+        name = str(Path(self.name).resolve()) if is_folder else self.name
+        return {**vars(self), "name": name, "_loaded": None}
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name}: loaded by the workers of a cluster>"
+        return f"<{type(self).__name__} {self.name}: not loaded>"
 
     def load(self) -> Model:
-        """Load the model, in a worker."""
-        return load_model(self.name, *self.options)
+        """Return the model, which is loaded once in each process."""
+        if self._loaded is None:
+            self._loaded = load_model(self.name, *self.options)
+        return self._loaded
 
     def split(self, raw: Any) -> Iterable[Any] | None:
-        """The inputs in `raw`, if it holds several."""
+        """Return the inputs in `raw` if it holds several, else None."""
         return split_any(raw) if self.kind is None else modality_named(self.kind).split(raw)
 
-    def identity(self) -> NoReturn:
-        """Raise an error: the weights are elsewhere."""
-        self._refuse()
-
-    def prepare(self, raw: Any, features: str | None = None) -> Input:
-        """Raise an error: the tokenizer is elsewhere."""
-        self._refuse()
-
-    def default_removal(self, input: Input) -> str:
-        """Raise an error: the model is elsewhere."""
-        self._refuse()
-
-    def submit(self, rows: Sequence[Rows]) -> Answer:
-        """Raise an error: the model is elsewhere."""
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise ModelError(
-            f"The model {self.name!r} is loaded by the workers of a cluster alone, but is needed here: load "
-            "and wrap it, and give that in place of its name."
+            f"The model {self.name!r} is loaded only by the workers of a cluster, but is needed here: load "
+            "and wrap it, and pass that in place of its name."
         )
+
+    identity = prepare = default_removal = submit = _refuse

@@ -68,7 +68,7 @@ class CoalitionValues(Explainer):
         if self.surrogate:
             whole = yield Values(full_mask(d))
             return Finding(np.zeros((whole.shape[1], d)), details={"whole": whole[0].tolist()})
-        ends = yield from task.ask_ends()
+        ends = yield from task.ask_empty_and_full()
         masks, weight = self.draw(d, task.rng)
         values = (yield Values(masks)) if len(masks) else np.zeros((0, ends.shape[1]))
         gain = (ends[1] - ends[0])[:, None]

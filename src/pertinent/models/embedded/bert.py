@@ -1,12 +1,13 @@
-"""The embedded text classifiers in plain torch, because most of the time to load transformers is its imports.
+"""BERT in plain torch for the embedded text classifiers, because transformers takes seconds to import.
 
-They read the files of transformers, have its names of parameters, and compute the same numbers.
+It reads the files of transformers, has the same parameter names, and computes the same numbers.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +20,7 @@ from pertinent.models.tokens import attention_bias
 from pertinent.models.torch import devices
 
 ATTENTION = "_attn_implementation"
-"""The setting with which `attention_bias` is chosen."""
+"""The setting that selects weighted attention, as in transformers (see `attention_bias`)."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +59,13 @@ class BertEncoder(nn.Module):
         inputs_embeds: Tensor | None = None,
         output_hidden_states: bool | None = None,
     ) -> BertOutput:
-        """The hidden states; a mask (rows, tokens) hides tokens, one of four dimensions is a bias."""
+        """Return the hidden states; a mask (rows, tokens) hides tokens, one of four dimensions is a bias."""
         words = self.embeddings["word_embeddings"](input_ids) if inputs_embeds is None else inputs_embeds
-        places = torch.arange(words.shape[1], device=words.device) if position_ids is None else position_ids
-        types = torch.zeros_like(places) if token_type_ids is None else token_type_ids
+        if position_ids is None:
+            position_ids = torch.arange(words.shape[1], device=words.device)
+        types = torch.zeros_like(position_ids) if token_type_ids is None else token_type_ids
         x = words + self.embeddings["token_type_embeddings"](types)
-        x = x + self.embeddings["position_embeddings"](places)
+        x = x + self.embeddings["position_embeddings"](position_ids)
         states = [self.embeddings["LayerNorm"](x)]
         if attention_mask is not None and attention_mask.ndim == 2:
             attention_mask = (attention_mask != 0)[:, None, None]
@@ -89,17 +91,17 @@ class BertLayer(nn.Module):
         return nn.ModuleDict({"dense": nn.Linear(width, self.config.hidden_size), "LayerNorm": norm})
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """The next hidden states."""
-        parts: Any = self.attention
-        x = parts["output"]["LayerNorm"](parts["output"]["dense"](self._attended(x, mask)) + x)
+        """Return the next hidden states."""
+        output: Any = self.attention["output"]
+        x = output["LayerNorm"](output["dense"](self._attend(x, mask)) + x)
         inner = gelu(self.intermediate["dense"](x))
-        found: Tensor = self.output["LayerNorm"](self.output["dense"](inner) + x)
-        return found
+        states: Tensor = self.output["LayerNorm"](self.output["dense"](inner) + x)
+        return states
 
-    def _attended(self, x: Tensor, mask: Tensor | None) -> Tensor:
+    def _attend(self, x: Tensor, mask: Tensor | None) -> Tensor:
         shape, heads = (*x.shape[:2], self.config.num_attention_heads, -1), list[Tensor]()
-        for part in self.attention["self"].children():
-            heads.append(part(x).view(shape).transpose(1, 2))
+        for projection in self.attention["self"].children():
+            heads.append(projection(x).view(shape).transpose(1, 2))
         query, key, value = heads
         if mask is not None and getattr(self.config, ATTENTION) == attention_bias.NAME:
             mixed, _ = attention_bias.attend(self, query, key, value, mask)
@@ -109,9 +111,9 @@ class BertLayer(nn.Module):
 
 
 class BertClassifier(nn.Module):
-    """BERT with a linear layer on the first token's pooled state.
+    """BERT with a linear layer on the pooled state of the first token.
 
-    It has no dropout, as it is not trained itself: see `in_transformers`.
+    It has no dropout, because it is never trained: for training, see `in_transformers`.
     """
 
     def __init__(self, config: Any) -> None:
@@ -122,45 +124,41 @@ class BertClassifier(nn.Module):
 
     @classmethod
     def from_folder(cls, folder: Path, dtype: torch.dtype) -> BertClassifier:
-        """The classifier in a folder of transformers' format."""
+        """Read the classifier from a folder of transformers."""
         from safetensors.torch import load_file
 
         plain = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         plain["id2label"] = {int(i): name for i, name in plain["id2label"].items()}
-        own = {"plain": plain, "num_labels": len(plain["id2label"]), "problem_type": None, ATTENTION: "sdpa"}
+        n_labels = len(plain["id2label"])
+        extra = {"plain": plain, "num_labels": n_labels, "problem_type": None, ATTENTION: "sdpa"}
         with torch.random.fork_rng(devices=[]):  # not on the meta device, which imports torch's compiler
-            made = cls(SimpleNamespace(**plain, **own))
-        made.load_state_dict(load_file(folder / "model.safetensors"))
-        return made.to(dtype).eval()
+            classifier = cls(SimpleNamespace(**plain, **extra))
+        classifier.load_state_dict(load_file(folder / "model.safetensors"))
+        return classifier.to(dtype).eval()
 
     def in_transformers(self) -> Any:
-        """The same classifier as an object of transformers, for what trains or saves it."""
+        """Return the same classifier as an object of transformers, for training and saving."""
         from transformers import BertConfig, BertForSequenceClassification
 
-        kind: Any = BertForSequenceClassification
-        made = kind(BertConfig(**self.config.plain))
-        made.load_state_dict(self.state_dict())
-        return made.to(*devices.device_and_dtype(self)).train(self.training)
+        model_class: Any = BertForSequenceClassification
+        model = model_class(BertConfig(**self.config.plain))
+        model.load_state_dict(self.state_dict())
+        return model.to(*devices.device_and_dtype(self)).train(self.training)
 
     @property
     def base_model(self) -> BertEncoder:
-        """The encoder."""
+        """Return the encoder."""
         return self.bert
 
     def get_input_embeddings(self) -> Any:
-        """The word embeddings."""
+        """Return the layer of word embeddings."""
         return self.bert.embeddings["word_embeddings"]
 
-    def forward(  # noqa: PLR0917  the arguments of transformers
-        self,
-        input_ids: Tensor | None = None,
-        attention_mask: Tensor | None = None,
-        token_type_ids: Tensor | None = None,
-        position_ids: Tensor | None = None,
-        inputs_embeds: Tensor | None = None,
-        output_hidden_states: bool | None = None,
+    @wraps(BertEncoder.forward)  # with its signature
+    def forward(  # type: ignore[override]
+        self, *args: Any, **kwargs: Any
     ) -> BertOutput:
-        """Hidden states and logits."""
-        found = self.bert(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
-        pooled = torch.tanh(self.bert.pooler["dense"](found.last_hidden_state[:, 0]))
-        return BertOutput(found.last_hidden_state, found.hidden_states, self.classifier(pooled))
+        """Return the hidden states and logits."""
+        output = self.bert(*args, **kwargs)
+        pooled = torch.tanh(self.bert.pooler["dense"](output.last_hidden_state[:, 0]))
+        return BertOutput(output.last_hidden_state, output.hidden_states, self.classifier(pooled))

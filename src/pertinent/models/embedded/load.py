@@ -1,4 +1,4 @@
-"""Small models that come with the package, so that a first explanation needs nothing else."""
+"""Loading of the models that come with the package, and of transformers models in folders."""
 
 from __future__ import annotations
 
@@ -29,20 +29,24 @@ KINDS = {
 """The kind of input that each model reads."""
 
 NAMES = tuple(KINDS)
-FROM_A_FOLDER = {"local_files_only": True, "trust_remote_code": False}
-"""Options so that nothing is downloaded and no code in the folder is run; else transformers asks on stdin."""
+LOCAL = {"local_files_only": True, "trust_remote_code": False}
+"""Options that prevent downloads and running code in the folder; without them, transformers asks on stdin."""
 
 
 @checked
 def load(name: str, *, device: Any = "cpu", dtype: Any = "float32", long_texts: str = "truncate") -> Model:
     """Load a model that comes with the package.
 
-    ``"sentiment"`` and ``"topics"`` are small transformers in the package, ``"recall"`` is a small language
-    model that answers questions about facts in its prompt; ``"digits"`` (an image classifier) is trained on
-    first use in seconds and kept in the cache folder; ``"table"`` (a classifier of wines) and ``"diabetes"``
-    (a regressor) are fitted whenever they are loaded. `device` and `dtype` are torch's, such as ``"cuda:0"``
-    and ``"bfloat16"``. `long_texts` is that of `wrap`: ``"windows"`` reads texts of more than 256 tokens in
-    windows.
+    Parameters
+    ----------
+    name
+        ``"sentiment"`` or ``"topics"``, small text classifiers; ``"recall"``, a small language model that
+        answers questions about facts in its prompt; ``"digits"``, an image classifier; ``"table"``, a
+        classifier of wines; ``"diabetes"``, a regressor. The last two are fitted when they are loaded.
+    device, dtype
+        The device and dtype of torch, such as ``"cuda:0"`` and ``"bfloat16"``.
+    long_texts
+        As in `wrap`: ``"windows"`` reads texts of more than 256 tokens in windows.
     """
     if name not in NAMES:
         raise unknown("embedded model", name, NAMES)
@@ -52,44 +56,46 @@ def load(name: str, *, device: Any = "cpu", dtype: Any = "float32", long_texts: 
         from pertinent.models.embedded.tables import diabetes_model, table_model
 
         if (str(device), str(dtype).removeprefix("torch.")) != ("cpu", "float32"):
-            raise SettingError(f"The model {name!r} runs on the cpu alone: leave out device and dtype.")
+            raise SettingError(f"The model {name!r} runs on the cpu only: leave out device and dtype.")
         return table_model() if name == "table" else diabetes_model()
     if name == "digits":
         from pertinent.models.embedded.digits import digits_model
         from pertinent.models.torch.devices import parse_device, parse_dtype
 
-        return digits_model(str(parse_device(device)), parse_dtype(dtype))
-    reading = {"long_texts": long_texts} if name in TEXT_MODELS else {}
-    return load_transformer(ASSETS / name, device=device, dtype=dtype, **reading)
+        return digits_model(ASSETS / name, str(parse_device(device)), parse_dtype(dtype))
+    options = {"long_texts": long_texts} if name in TEXT_MODELS else {}
+    return load_transformer(ASSETS / name, device=device, dtype=dtype, **options)
 
 
 def load_transformer(
     folder: str | Path, *, device: Any = "cpu", dtype: Any = "float32", **options: Any
 ) -> Model:
-    """Load a classifier of texts or images, a reader that answers questions or a language model.
-
-    The folder holds the weights as safetensors, and the tokenizer or image processor.
-    """
-    folder = Path(folder)
-    if not file_exists(folder / "config.json"):
-        raise FileError(f"There is no transformers model in {str(folder)!r}: it has no config.json.")
+    """Load a transformers model and its tokenizer or image processor from a folder, and wrap them."""
+    folder = require_model(folder)
     from pertinent.models.torch.devices import parse_device, parse_dtype
     from pertinent.models.wrap import wrap
 
-    place, precision = parse_device(device), parse_dtype(dtype)
+    torch_device, torch_dtype = parse_device(device), parse_dtype(dtype)
     try:
-        is_own = folder.parent == ASSETS and folder.name in TEXT_MODELS
-        model, reader = (_read_own if is_own else _read)(folder, precision)
+        is_embedded = folder.parent == ASSETS and folder.name in TEXT_MODELS
+        model, reader = (_read_embedded if is_embedded else _read)(folder, torch_dtype)
     except Exception as error:
         raise ModelError(
-            f"The transformers model in {str(folder)!r} cannot be loaded: {error} No code in it is run: "
-            "to trust it, load it yourself and wrap((model, tokenizer))."
+            f"The transformers model in {str(folder)!r} cannot be loaded: {error} Code in the folder is not "
+            "run: to trust it, load the model yourself and wrap((model, tokenizer))."
         ) from error
-    return wrap((model.to(place), reader), **options)
+    return wrap((model.to(torch_device), reader), **options)
 
 
-def _read_own(folder: Path, dtype: Any) -> tuple[Any, Any]:
-    """An embedded model and its tokenizer, without transformers."""
+def require_model(folder: str | Path) -> Path:
+    """Return the path of a folder; raise a `FileError` unless it holds a transformers model."""
+    if not file_exists(Path(folder) / "config.json"):
+        raise FileError(f"There is no transformers model in {str(folder)!r}: it has no config.json.")
+    return Path(folder)
+
+
+def _read_embedded(folder: Path, dtype: Any) -> tuple[Any, Any]:
+    """Return an embedded text classifier and its tokenizer, without importing transformers."""
     from pertinent.models.embedded.bert import BertClassifier
     from pertinent.models.embedded.word_pieces import WordPieces
 
@@ -102,10 +108,10 @@ def _read(folder: Path, dtype: Any) -> tuple[Any, Any]:
 
     head = find_head(folder)
     readers = {"tokenizer": "AutoTokenizer", "image_processor": "AutoImageProcessor"}
-    with no_bar():
-        reader = getattr(transformers, readers[head.reader]).from_pretrained(folder, **FROM_A_FOLDER)
-        kind = getattr(transformers, head.auto_class)
-        return kind.from_pretrained(folder, dtype=dtype, use_safetensors=True, **FROM_A_FOLDER), reader
+    with no_progress_bar():
+        reader = getattr(transformers, readers[head.reader]).from_pretrained(folder, **LOCAL)
+        model_class = getattr(transformers, head.auto_class)
+        return model_class.from_pretrained(folder, dtype=dtype, use_safetensors=True, **LOCAL), reader
 
 
 def find_head(folder: str | Path) -> type[RegisteredHead]:
@@ -125,14 +131,14 @@ def find_head(folder: str | Path) -> type[RegisteredHead]:
 
 
 @contextmanager
-def no_bar() -> Iterator[None]:
-    """Hide transformers' progress bar: loading takes only a moment."""
+def no_progress_bar() -> Iterator[None]:
+    """Hide the progress bar of transformers, because loading takes only a moment."""
     from transformers.utils import logging
 
-    shown = logging.is_progress_bar_enabled()
+    was_enabled = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
         yield
     finally:
-        if shown:
+        if was_enabled:
             logging.enable_progress_bar()  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""A small classifier of wines and a regressor of diabetes, which are fitted whenever they are loaded."""
+"""A small classifier of wines and a regressor of diabetes, fitted when they are loaded."""
 
 from __future__ import annotations
 
@@ -28,35 +28,35 @@ _BACKGROUND = 100
 
 
 def table_model() -> EstimatorModel:
-    """A scaled logistic regression on scikit-learn's wine data, with 100 training rows as background."""
+    """Return a logistic regression on scikit-learn's wine data, with 100 training rows as background."""
     linear = optional("sklearn.linear_model")
     scaler = optional("sklearn.preprocessing").StandardScaler()
     estimator = optional("sklearn.pipeline").make_pipeline(scaler, linear.LogisticRegression())
-    return _fitted(estimator, _wines(), classes=[f"cultivar {i + 1}" for i in range(3)])
+    return _fit(estimator, wine_data(), classes=[f"cultivar {i + 1}" for i in range(3)])
 
 
 def diabetes_model() -> EstimatorModel:
-    """Boosted trees on scikit-learn's diabetes data, with 100 training rows as background.
+    """Return boosted trees on scikit-learn's diabetes data, with 100 training rows as background.
 
-    Its value is the progression one year after the measurements, on a scale from 25 to 346.
+    The value is the progression of the disease one year after the measurements, from 25 to 346 points.
     """
     estimator = optional("sklearn.ensemble").GradientBoostingRegressor(random_state=_SEED)
-    return _fitted(estimator, _patients(), names=["progression"], unit="points")
+    return _fit(estimator, diabetes_data(), names=["progression"], unit="points")
 
 
 def example_row() -> dict[str, float]:
-    """A wine that the model was not fitted on, by column."""
-    return _wines().example
+    """Return a wine of the test data, by column."""
+    return wine_data().example
 
 
 def example_patient() -> dict[str, float]:
-    """A patient that the model was not fitted on, by column."""
-    return _patients().example
+    """Return a patient of the test data, by column."""
+    return diabetes_data().example
 
 
 @dataclass(frozen=True)
 class SplitData:
-    """A data set that comes with scikit-learn, split at random into rows to fit on and to test with."""
+    """A data set of scikit-learn, split at random into training and test data."""
 
     columns: tuple[str, ...]
     rows: Array
@@ -72,21 +72,23 @@ class SplitData:
 
     @property
     def example(self) -> dict[str, float]:
-        """The first row to test with, by column."""
+        """Return the first row of the test data, by column."""
         return dict(zip(self.columns, self.test_rows[0].tolist(), strict=True))
 
 
-def _wines() -> SplitData:
-    found = optional("sklearn.datasets").load_wine()
-    return SplitData.from_rows(found.data, found.target, len(found.data) * 3 // 4, tuple(found.feature_names))
+def wine_data() -> SplitData:
+    """Return scikit-learn's wine data."""
+    data = optional("sklearn.datasets").load_wine()
+    return SplitData.from_rows(data.data, data.target, len(data.data) * 3 // 4, tuple(data.feature_names))
 
 
-def _patients() -> SplitData:
-    found = optional("sklearn.datasets").load_diabetes(scaled=False)
-    return SplitData.from_rows(found.data, found.target, len(found.data) * 3 // 4, PATIENT_COLUMNS)
+def diabetes_data() -> SplitData:
+    """Return scikit-learn's diabetes data, in the original units."""
+    data = optional("sklearn.datasets").load_diabetes(scaled=False)
+    return SplitData.from_rows(data.data, data.target, len(data.data) * 3 // 4, PATIENT_COLUMNS)
 
 
-def _fitted(estimator: Any, data: SplitData, **options: Any) -> EstimatorModel:
+def _fit(estimator: Any, data: SplitData, **options: Any) -> EstimatorModel:
     estimator.fit(data.rows, data.targets)
     background = data.rows[:_BACKGROUND]
     return EstimatorModel(estimator, kind="table", columns=data.columns, background=background, **options)

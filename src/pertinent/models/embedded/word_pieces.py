@@ -1,4 +1,4 @@
-"""The tokenizer of the embedded text classifiers, by the `tokenizers` library alone."""
+"""The tokenizer of the embedded text classifiers, which needs only the `tokenizers` library."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SPECIAL = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
 
 
 class WordPieceEncoding(dict[str, Any]):
-    """The tokens of one text or pair, by the names that transformers has for them."""
+    """The tokens of one text or pair, with the keys of transformers' ``BatchEncoding``."""
 
     def __init__(self, encoding: Any) -> None:
         ids, types, special = encoding.ids, encoding.type_ids, encoding.special_tokens_mask
@@ -21,7 +21,7 @@ class WordPieceEncoding(dict[str, Any]):
 
 
 class WordPieces:
-    """Reads the tokenizer in a folder of transformers' format, and is called as a fast tokenizer of it is."""
+    """A tokenizer that reads a folder of transformers and has the interface of its fast tokenizers."""
 
     is_fast = True
     truncation_side = "right"
@@ -36,7 +36,7 @@ class WordPieces:
         self.all_special_ids = ids
 
     def in_transformers(self) -> Any:
-        """The same tokenizer as an object of transformers."""
+        """Return the same tokenizer as an object of transformers."""
         from transformers import AutoTokenizer
 
         return AutoTokenizer.from_pretrained(self.folder, local_files_only=True, trust_remote_code=False)
@@ -45,11 +45,11 @@ class WordPieces:
         return int(self._tokenizer.get_vocab_size())
 
     def get_vocab(self) -> dict[str, int]:
-        """The id of each token."""
+        """Return the id of each token."""
         return dict(self._tokenizer.get_vocab())
 
     def num_special_tokens_to_add(self, pair: bool = False) -> int:
-        """Number of special tokens of a text or a pair."""
+        """Return the number of special tokens of a text or a pair."""
         return int(self._tokenizer.num_special_tokens_to_add(pair))
 
     def __call__(
@@ -63,13 +63,13 @@ class WordPieces:
         add_special_tokens: bool = True,
         **_unused: bool,
     ) -> WordPieceEncoding:
-        """The tokens of a text or a pair."""
-        wanted: dict[str, Any] | None = None
+        """Tokenize a text or a pair."""
+        options: dict[str, Any] | None = None
         if truncation:
             strategy = "longest_first" if truncation is True else truncation
-            wanted = {"max_length": max_length, "stride": stride, "strategy": strategy, "direction": "right"}
-        if self._tokenizer.truncation != wanted:  # not while another thread may use it, unless it must be
+            options = {"max_length": max_length, "stride": stride, "strategy": strategy, "direction": "right"}
+        if self._tokenizer.truncation != options:  # change only if needed: another thread may use it
             self._tokenizer.no_truncation()
-            if wanted is not None:
-                self._tokenizer.enable_truncation(**wanted)
+            if options is not None:
+                self._tokenizer.enable_truncation(**options)
         return WordPieceEncoding(self._tokenizer.encode(text, pair, add_special_tokens=add_special_tokens))

@@ -60,7 +60,7 @@ class Prefixes:
         if len(groups) == 1 and not groups[0][1]:
             return self._encoder.answer(batch)
         lengths = _lengths(batch)
-        parts = [self._answer(batch.pick(rows).first(lengths[rows].max()), shared) for rows, shared in groups]
+        parts = [self._answer(batch.pick(rows)[:, : lengths[rows].max()], shared) for rows, shared in groups]
         if len(parts) == 1:
             return parts[0]
         found = parts[0].new_zeros(batch.ids.shape + parts[0].shape[2:])
@@ -79,7 +79,7 @@ class Prefixes:
     def _answer(self, batch: TokenBatch, shared: int) -> Tensor:
         if not shared:
             return self._encoder.answer(batch)
-        before, cache = self._beginning(batch.first(shared).pick(np.arange(1)))
+        before, cache = self._beginning(batch[:1, :shared])
         n = len(batch.ids)
         found = self._encoder.forward(
             _rest(batch, shared), past_key_values=_repeated(cache, n), use_cache=True
@@ -115,7 +115,7 @@ class Prefixes:
         half = plain.ids.shape[1] // 2
         try:
             whole = encoder.head.answer_of(encoder.exactly(plain))
-            cache = encoder.exactly(plain.first(half), use_cache=True).past_key_values
+            cache = encoder.exactly(plain[:, :half], use_cache=True).past_key_values
             rest = encoder.exactly(_rest(plain, half), past_key_values=_repeated(cache, 1), use_cache=True)
         except (AttributeError, TypeError, RuntimeError):
             return False

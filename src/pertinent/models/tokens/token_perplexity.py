@@ -71,7 +71,7 @@ def _rows(head: LanguageModelHead, part: BatchPart) -> TokenRows:
     """What is left of the prompt, with its answer."""
     rows = part.removal(part.input, part.question.masks[part.rows], part.seed)
     assert isinstance(rows, TokenRows)
-    return head.started(rows.windows()[0])
+    return head.fill_empty_rows(rows.windows()[0])
 
 
 def _counted(part: BatchPart) -> Masks:

@@ -1,0 +1,1 @@
+"""Experiments of Hase et al. 2021."""

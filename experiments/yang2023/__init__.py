@@ -1,0 +1,1 @@
+"""Experiments of Yang et al. 2023."""

@@ -1,0 +1,228 @@
+"""Where a run is done: the interface of executors, and the executor that works in this process."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from pertinent.engine.engine import Engine
+from pertinent.engine.job import Job, JobResult
+from pertinent.engine.progress import progress_callback
+from pertinent.models.base import Model
+from pertinent.runs.model_names import load_or_wrap
+from pertinent.runs.session import Session
+
+if TYPE_CHECKING:
+    from pertinent.runs.run import Run
+
+LARGEST_BLOCK = 256
+"""Number of inputs in a block, if their number is large or not known."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """An input of a run.
+
+    Attributes
+    ----------
+    index
+        The position of the input among all.
+    raw
+        The input as the user gave it, prepared, or the exception in place of one that could not be read.
+    request_indexes
+        The positions of the requests by which it is explained.
+    id
+        The user's name for the input.
+    """
+
+    index: int
+    raw: Any
+    request_indexes: tuple[int, ...] = (0,)
+    id: str | None = None
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive inputs of a run, numbered from 0."""
+
+    number: int
+    items: Sequence[Item]
+
+
+def blocks_of(items: Iterable[Item], size: int) -> Iterator[Block]:
+    """Yield blocks of at most `size` inputs, read as they are needed."""
+    pending, number = iter(items), 0
+    while block := list(islice(pending, size)):
+        yield Block(number, block)
+        number += 1
+
+
+class RunTask(ABC):
+    """What a run does with each of its inputs. Tasks are sent to the workers of a cluster."""
+
+    @abstractmethod
+    def keys(self, item: Item) -> Sequence[Any]:
+        """Return the keys of the results of an input."""
+
+    @abstractmethod
+    def jobs(self, session: Session, item: Item) -> Iterator[Job | JobResult]:
+        """Yield a job for each key, or a `JobResult` with the error if it cannot be started."""
+
+    def result(self, item: Item, ended: JobResult, warnings: Sequence[str] = ()) -> Any:
+        """Return the result of a job; `warnings` are those of the run so far."""
+        return ended
+
+    def failures(self, item: Item, error: Exception) -> list[Any]:
+        """Return the results of an input that cannot be processed."""
+        return [self.result(item, JobResult(key, None, error)) for key in self.keys(item)]
+
+    def pack(self, results: Sequence[Any]) -> Any:
+        """Return the results of a block in the form in which a worker sends them back."""
+        return results
+
+    def sharing_passes(self, model: Model) -> AbstractContextManager[Any]:
+        """Return a context in which the model keeps the parts of its passes that several jobs need."""
+        return nullcontext()
+
+
+class Workers(ABC):
+    """Processes, or this process, that run tasks on the model of a run."""
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Return the fingerprint of the model in hexadecimal digits."""
+
+    @abstractmethod
+    def run(
+        self, task: RunTask, blocks: Iterable[Block], total: int | None, *, quiet: bool = False
+    ) -> Iterator[tuple[Block, Any]]:
+        """Run a task on blocks, read as they are needed; yield each when it is done, with packed results.
+
+        `total` is the number of results if it is known, for the progress bar; with `quiet` there is no bar.
+        """
+
+    @abstractmethod
+    def results(
+        self, task: RunTask, items: Iterable[Item], total: int | None, *, quiet: bool = False
+    ) -> Iterator[Any]:
+        """Run a task on inputs, read as they are needed; yield single results as they are available."""
+
+
+class Executor(ABC):
+    """Where a run is done: in this process, or on a cluster.
+
+    Attributes
+    ----------
+    block_size
+        The number of inputs in a block; None for the default.
+    """
+
+    block_size: int | None = None
+
+    @abstractmethod
+    def open(self, run: Run) -> AbstractContextManager[Workers]:
+        """Return the workers for a run, which end with the context."""
+
+    def resolve_model(self, model: Any) -> Model:
+        """Return the model of a run, from whatever the user passed as `model`."""
+        return load_or_wrap(model)
+
+
+class LocalExecutor(Executor):
+    """The executor that works in this process."""
+
+    @contextmanager
+    def open(self, run: Run) -> Iterator[Workers]:
+        """Yield this process as the only worker."""
+        yield LocalWorkers(run)
+
+
+def executor_of(cluster: Executor | None) -> Executor:
+    """Return the executor for the argument `cluster` of a public function."""
+    return LocalExecutor() if cluster is None else cluster
+
+
+@dataclass(eq=False)
+class _OpenBlock:
+    """A block in progress: the number of its results, and those that are available."""
+
+    block: Block
+    n_results: int
+    results: list[Any] = field(default_factory=list)
+
+
+class LocalWorkers(Workers):
+    """This process as the only worker of a run.
+
+    Inputs of consecutive blocks go through one engine, so batches mix inputs of several blocks.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._engine = Engine(run.model, batch_size=run.batch_size)
+
+    @property
+    def fingerprint(self) -> str:
+        """Return the fingerprint of the model in hexadecimal digits."""
+        return self._run.model.fingerprint.hex()
+
+    def run(
+        self, task: RunTask, blocks: Iterable[Block], total: int | None, *, quiet: bool = False
+    ) -> Iterator[tuple[Block, Any]]:
+        """Run a task on blocks; yield each when all its results are available."""
+        opened: dict[int, _OpenBlock] = {}
+
+        def items() -> Iterator[Item]:
+            for block in blocks:
+                new = _OpenBlock(block, sum(len(task.keys(item)) for item in block.items))
+                for item in block.items:
+                    opened[item.index] = new
+                    yield item
+
+        for item, result in self._stream(task, items(), total, quiet=quiet):
+            found = opened[item.index]
+            found.results.append(result)
+            if len(found.results) == found.n_results:
+                for each in found.block.items:
+                    del opened[each.index]
+                yield found.block, task.pack(found.results)
+
+    def results(
+        self, task: RunTask, items: Iterable[Item], total: int | None, *, quiet: bool = False
+    ) -> Iterator[Any]:
+        """Run a task on inputs; yield each result when its job ends."""
+        return (result for _, result in self._stream(task, items, total, quiet=quiet))
+
+    def _stream(
+        self, task: RunTask, items: Iterable[Item], total: int | None, *, quiet: bool
+    ) -> Iterator[tuple[Item, Any]]:
+        session = Session(self._run.model, self._run.warnings)
+        with progress_callback(False if quiet else self._run.progress, self._run.title) as callback:
+            self._engine.progress = callback
+            yield from run_task(self._engine, session, task, items, total)
+
+
+def run_task(
+    engine: Engine, session: Session, task: RunTask, items: Iterable[Item], total: int | None
+) -> Iterator[tuple[Item, Any]]:
+    """Run the jobs of a task in an engine; yield each result with its input when the job ends."""
+    items_by_key: dict[Any, Item] = {}
+
+    def jobs() -> Iterator[Job | JobResult]:
+        for item in items:
+            for job in task.jobs(session, item):
+                items_by_key[job.key] = item
+                yield job
+
+    with task.sharing_passes(session.model):
+        for ended in engine.run(jobs(), total):
+            item = items_by_key.pop(ended.key)
+            yield item, task.result(item, ended, session.warnings)
+        engine.progress = lambda _: None
+        for _ in engine.run(session.repeats, len(session.repeats)):
+            pass  # the algorithms compare the answers

@@ -1,0 +1,161 @@
+"""A store that is a Parquet file: finished explanations go to a journal, and at the end to the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pertinent._optional import optional
+from pertinent.config.serialization import encode
+from pertinent.errors import FileError
+from pertinent.files import check_writable, file_exists, remove_leftovers, sync
+from pertinent.results.explanation import Explanation, Explanations
+from pertinent.results.explanation_files import (
+    StoredExplanations,
+    journal_of,
+    read_record,
+    read_stored,
+    write_rows,
+)
+from pertinent.results.failures import Failure, merge_failures
+from pertinent.results.journal import Journal, journal_header, replace_header, write_journal
+from pertinent.runs.executor import Block, Item, Workers
+from pertinent.runs.explain import ExplainTask, merge_warnings
+from pertinent.runs.request import Request
+from pertinent.runs.run import Run
+from pertinent.runs.store import Header, Store, UnfinishedBlocks, add_requests, fill, plain_requests
+
+
+def explain_to_file(run: Run, requests: Sequence[Request], out: Path) -> Explanations:
+    """Explain every input by every request into a Parquet file, except what it holds already."""
+    store = FileStore(out)
+    fill(store, run, requests)
+    return store.read(requests)
+
+
+class FileStore(Store):
+    """A Parquet file, and a journal next to it until the run is finished. A block is one input."""
+
+    def __init__(self, path: Path) -> None:
+        check_writable(path)
+        if path.suffix.lower() != ".parquet":
+            raise FileError(f"`out` must end in .parquet, but got {str(path)!r}; save() writes other files.")
+        optional("pyarrow.parquet")  # reported before anything is computed
+        self.path, self._journal_path = path, journal_of(path)
+        for each in (path, self._journal_path):
+            remove_leftovers(each.parent, each.name)
+        self._stored: StoredExplanations | None = None
+        self._journal: Journal | None = None
+
+    @contextmanager
+    def open(self, header: Header, requests: Sequence[Request]) -> Iterator[Sequence[Request]]:
+        """Open the journal, unless the file holds all requests."""
+        stored = read_stored(self.path) if file_exists(self.path) else None
+        before = journal_header(self._journal_path) if stored is None else stored.header
+        if stored is not None and before is None:
+            raise FileError(
+                f"{str(self.path)!r} exists and is not a run that could be continued: choose another file."
+            )
+        is_finished = stored is not None
+        header, every = add_requests(self.path, before, header, requests, is_finished=is_finished)
+        self._header, numbers = header, range(len(every))
+        if stored is not None and header == before:
+            self._stored = stored
+            self.finished = {(int(i), n): name for i, name in stored.inputs.items() for n in numbers}
+            self.n_results = len(self.finished)
+            yield every
+            return
+        if stored is not None and journal_header(self._journal_path) != header:
+            write_journal(self._journal_path, header, _records(stored))
+        elif stored is None and before is not None and before != header:
+            replace_header(self._journal_path, before, header)
+        with Journal(self._journal_path, header) as self._journal:
+            self.finished = {key: name for key, (_, name) in self._journal.finished.items()}
+            self.n_results = len(self.finished)
+            for record in self._journal.records():
+                self._check(record, len(every))
+            yield every
+
+    def _check(self, record: Mapping[str, Any], n_requests: int) -> None:
+        """Raise a `FileError` unless a record of the journal is complete and has a key of the run."""
+        key = record["key"]
+        explanation, _ = read_record(self._journal_path, record, Explanation.from_dict)
+        is_key = len(key) == 2 and key[1] < n_requests
+        if not is_key or (explanation is not None and explanation.index != key[0]):
+            raise FileError(
+                f"{str(self._journal_path)!r} is damaged: the record {key} belongs to no input and request."
+            )
+
+    def blocks(self, items: Iterable[Item]) -> Iterator[Block]:
+        """Yield a block for each input, numbered by the position of the input."""
+        return (Block(item.index, [item]) for item in items)
+
+    def explanations(self) -> Iterator[Explanation]:
+        """Yield the finished explanations in the order of their inputs."""
+        if self._stored is not None:
+            yield from self._stored.explanations(Explanation.from_dict)
+        for record in [] if self._journal is None else self._journal.records():
+            explanation, _ = read_record(self._journal_path, record, Explanation.from_dict)
+            if explanation is not None:
+                yield explanation
+
+    def add(self, workers: Workers, task: ExplainTask, blocks: UnfinishedBlocks, total: int | None) -> None:
+        """Explain unfinished inputs; add each explanation to the journal when it is available."""
+        items = (item for block in blocks for item in block.items)
+        if self._journal is None:
+            if any(True for _ in items):
+                raise blocks.other_inputs("there are more of them")
+            return
+        for outcome in workers.results(task, items, total):
+            explanation = None if outcome.explanation is None else outcome.explanation.to_dict()
+            record = {"explanation": explanation, "failures": encode(outcome.failures)}
+            self._journal.add(outcome.key, blocks.digests[outcome.key[0]], record)
+
+    def finish(self, warnings: Sequence[str]) -> None:
+        """Write the file from the journal, and remove the journal."""
+        journal = self._journal
+        if journal is not None:
+            inputs = {index: name for (index, _), (_, name) in journal.finished.items()}
+            rows = (_row(record, warnings) for record in journal.records() if record["explanation"])
+            failures = merge_failures(list(self._failures(journal)), len(self._header["requests"]))
+            write_rows(self.path, rows, failures, {**self._header, "inputs": inputs})
+        elif self._journal_path.exists():  # an earlier process was killed before it removed the journal
+            sync(self.path)
+            sync(self.path.parent)
+        self._journal_path.unlink(missing_ok=True)
+
+    def _failures(self, journal: Journal) -> Iterator[Failure]:
+        for record in journal.records():
+            yield from read_record(journal.path, record, dict)[1]
+
+    def read(self, requests: Sequence[Request]) -> Explanations:
+        """Read the explanations by these requests, in their order."""
+        stored = self._stored or read_stored(self.path)
+        numbers = [self._header["requests"].index(plain) for plain in plain_requests(requests)]
+        order = {number: place for place, number in enumerate(numbers)}
+        rows = [row for row in stored.rows if row["request_index"] in order]
+        rows.sort(key=lambda row: (row["index"], order[row["request_index"]]))
+        methods = {None, *(request.method.name for request in requests)}
+        return Explanations(
+            list(replace(stored, rows=rows).explanations(Explanation.from_dict)),
+            [failure for failure in stored.failures if failure.method in methods],
+        )
+
+
+def _records(stored: StoredExplanations) -> Iterator[dict[str, Any]]:
+    """Yield journal records of the inputs of a file for which nothing failed; others are tried again."""
+    failed = {failure.index for failure in stored.failures}
+    for row in stored.rows:
+        if row["index"] not in failed:
+            key, name = [row["index"], row["request_index"]], stored.inputs[str(row["index"])]
+            yield {"key": key, "name": name, "explanation": row, "failures": []}
+
+
+def _row(record: Mapping[str, Any], warnings: Sequence[str]) -> dict[str, Any]:
+    """Return the explanation of a record with its request and the warnings of the run."""
+    explanation, number = record["explanation"], record["key"][1]
+    merged = merge_warnings(explanation["warnings"], warnings)
+    return {**explanation, "request_index": number, "warnings": merged}

@@ -1,0 +1,140 @@
+"""A store that is a folder with a Parquet file for each block of inputs, and an index of them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pertinent._optional import optional
+from pertinent.errors import FileError
+from pertinent.files import folder_exists, remove_leftovers, write_bytes
+from pertinent.results.explanation import Explanation, Explanations
+from pertinent.results.explanation_files import rows_to_bytes
+from pertinent.results.explanation_folder import (
+    END,
+    INDEX,
+    ExplanationFolder,
+    block_names,
+    content_digest,
+    is_intact,
+    missing_blocks,
+    part_name,
+)
+from pertinent.results.failures import merge_failures
+from pertinent.results.journal import Journal, journal_header
+from pertinent.runs.executor import LARGEST_BLOCK, Block, Item, Workers, blocks_of
+from pertinent.runs.explain import ExplainTask, Outcome
+from pertinent.runs.request import Request
+from pertinent.runs.run import Run
+from pertinent.runs.store import Header, Store, UnfinishedBlocks, add_requests, fill
+
+logger = logging.getLogger(__name__)
+
+
+def is_folder(out: Path) -> bool:
+    """Return whether `out` names a folder of files: it has no suffix, or is an existing folder."""
+    return out.suffix == "" or folder_exists(out)
+
+
+def explain_to_folder(run: Run, request: Request, out: Path) -> ExplanationFolder:
+    """Explain every input by a request into a folder, except the blocks that it holds already.
+
+    Inputs are read as they are needed. Neither inputs nor explanations are kept in memory.
+    """
+    fill(FolderStore(out, run.executor.block_size or LARGEST_BLOCK), run, [request])
+    return ExplanationFolder(out)
+
+
+class FolderStore(Store):
+    """A folder with a Parquet file for each block of inputs, and a journal of the files."""
+
+    def __init__(self, path: Path, block_size: int) -> None:
+        optional("pyarrow.parquet")  # reported before anything is computed
+        self.path, self._block_size = path, block_size
+        try:
+            path.mkdir(exist_ok=True)
+            remove_leftovers(path)
+            foreign = not (path / INDEX).is_file() and any(path.iterdir())
+        except OSError as error:
+            raise FileError(f"The folder {str(path)!r} cannot be written: {error.strerror}.") from error
+        if foreign:
+            raise FileError(f"The folder {str(path)!r} holds other files: choose a new or an empty one.")
+
+    @contextmanager
+    def open(self, header: Header, requests: Sequence[Request]) -> Iterator[Sequence[Request]]:
+        """Open the index; parts that are damaged or missing are not finished."""
+        header = {**header, "block_size": self._block_size}
+        stored = journal_header(self.path / INDEX)
+        self._header, every = add_requests(self.path, stored, header, requests, is_finished=False)
+        with Journal(self.path / INDEX, self._header) as self._index:
+            records = list(self._index.records())
+            parts = [record for record in records if record["name"] != END]
+            damaged = {r["key"][0] for r in parts if not is_intact(self.path, r)}
+            lost = sorted(damaged | set(missing_blocks(records)))
+            if lost:
+                logger.warning(
+                    "%s of %r: the file or its record in the index is damaged or missing; the block is "
+                    "recomputed.",
+                    block_names(lost).capitalize(),
+                    str(self.path),
+                )
+            self._parts = [record for record in parts if record["key"][0] not in damaged]
+            self.finished = {tuple(record["key"]): record["name"] for record in self._parts}
+            self.n_results = sum(r["explanations"] + r["failures"] for r in self._parts)
+            yield every
+
+    def blocks(self, items: Iterable[Item]) -> Iterator[Block]:
+        """Yield blocks of consecutive inputs."""
+        return blocks_of(items, self._block_size)
+
+    def explanations(self) -> Iterator[Explanation]:
+        """Yield the finished explanations in the order of their inputs."""
+        for record in self._parts:
+            yield from Explanations.read(self.path / part_name(record["key"][0]))
+
+    def add(self, workers: Workers, task: ExplainTask, blocks: UnfinishedBlocks, total: int | None) -> None:
+        """Explain unfinished blocks; write the file of each, and then its record in the index."""
+        task = FolderTask(task.requests, task.one, task.independent, self._header)
+        for block, part in workers.run(task, blocks, total):
+            write_bytes(self.path / part_name(block.number), part.content)
+            record = {
+                "explanations": part.n_explanations,
+                "failures": part.n_failures,
+                "digest": content_digest(part.content),
+            }
+            self._index.add((block.number, 0), blocks.digests.pop(block.number), record)
+        self._n_blocks = blocks.n_read
+
+    def finish(self, warnings: Sequence[str]) -> None:
+        """Add the last record to the index, which says that the run is finished."""
+        if (self._n_blocks, 0) not in self._index.finished:
+            self._index.add(
+                (self._n_blocks, 0), END, {"explanations": 0, "failures": 0, "warnings": warnings}
+            )
+
+
+@dataclass(frozen=True)
+class Part:
+    """The content of a Parquet file, and the numbers of explanations and failures in it."""
+
+    content: bytes
+    n_explanations: int
+    n_failures: int
+
+
+@dataclass(frozen=True)
+class FolderTask(ExplainTask):
+    """Explains the inputs of a block, and makes its file where that is done."""
+
+    header: Mapping[str, Any] | None = None
+
+    def pack(self, results: Sequence[Outcome]) -> Part:
+        """Return the file with the explanations in the order of the inputs."""
+        ordered = sorted(results, key=lambda each: each.key)
+        rows = [each.explanation.to_dict() for each in ordered if each.explanation is not None]
+        failures = merge_failures([f for each in ordered for f in each.failures], len(self.requests))
+        return Part(rows_to_bytes(rows, failures, self.header or {}), len(rows), len(failures))

@@ -1,0 +1,96 @@
+"""Measuring explanations that exist already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from pertinent.asks import Algorithm
+from pertinent.engine.job import Job, JobResult
+from pertinent.errors import InputError, SettingError
+from pertinent.inputs.base import Input
+from pertinent.metrics.base import Metric, metric_labels
+from pertinent.models.base import Model
+from pertinent.removals.base import NOT_KEPT, Removal, removals
+from pertinent.results.explanation import Explanation
+from pertinent.results.failures import Failure
+from pertinent.runs.executor import Item, RunTask
+from pertinent.runs.explain import Outcome
+from pertinent.runs.explanation_steps import measured
+from pertinent.runs.session import Session, prepare_input
+
+
+@dataclass(frozen=True)
+class MeasureTask(RunTask):
+    """Measures explanations; `removal` and `seed` are by default those of each explanation."""
+
+    metrics: tuple[Metric, ...]
+    removal: Removal | None
+    seed: int | None
+
+    def keys(self, item: Item) -> list[tuple[int, int]]:
+        """Return the position of the explanation."""
+        return [(item.index, 0)]
+
+    def jobs(self, session: Session, item: Item) -> Iterator[Job | JobResult]:
+        """Yield the job that measures an explanation."""
+        explanation: Explanation = item.raw
+        (key,) = self.keys(item)
+        try:
+            removal = self.removal or removal_of(explanation)
+            input = prepare_input(session.model, explanation.input.raw, explanation.input.own_features)
+        except Exception as error:  # noqa: BLE001  recorded, the other explanations go on
+            yield JobResult(key, None, error)
+            return
+        steps = partial(self._measure, explanation, session.model)
+        yield session.job(key, input, steps, removal, explanation.seed if self.seed is None else self.seed)
+
+    def _measure(self, explanation: Explanation, model: Model, input: Input, _: Removal) -> Algorithm:
+        check_same_input(explanation, input, model)
+        return measured(explanation, self.metrics)
+
+    def result(self, item: Item, ended: JobResult, warnings: Sequence[str] = ()) -> Outcome:
+        """Return the explanation with its measures, and a failure for each metric that failed."""
+        if ended.error is None:
+            explanation, errors = ended.result
+        else:
+            explanation, errors = item.raw, [(label, ended.error) for label in metric_labels(self.metrics)]
+        failures = tuple(
+            Failure(explanation.index, str(error), metric=label, error=error, id=explanation.id)
+            for label, error in errors
+        )
+        return Outcome(ended.key, explanation, failures)
+
+
+def removal_of(explanation: Explanation) -> Removal:
+    """Return the removal that an explanation was made with."""
+    name, settings = explanation.removal, explanation.request.removal_settings
+    for setting, value in settings.items():
+        if value == NOT_KEPT:
+            raise SettingError(
+                f"The explanation was made with a custom {setting} of the removal {name!r}, which it does "
+                "not contain: pass the same `removal=` again."
+            )
+    for setting in removals.get(name).opens:
+        if settings.get(setting) is not None:
+            raise SettingError(
+                f"The explanation was made with the {setting} {settings[setting]!r}. An explanation may come "
+                f"from a file, so this is not opened: pass removal='{name}:{setting}=…'."
+            )
+    return removals.make(name, settings)
+
+
+def check_same_input(explanation: Explanation, input: Input, model: Model) -> None:
+    """Raise an `InputError` unless the model has the columns and features of the explanation."""
+    columns = model.columns_of(input)
+    if columns and columns != explanation.classes:
+        raise InputError(
+            f"The explanation is of {', '.join(explanation.classes)}, but this model knows "
+            f"{', '.join(columns)}; evaluate with the model that was explained."
+        )
+    if input.features != explanation.features:
+        raise InputError(
+            f"The explanation has {len(explanation.features)} features, but this model sees "
+            f"{input.n_features} in the same input; evaluate with the model that was explained."
+        )

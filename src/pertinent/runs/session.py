@@ -1,0 +1,121 @@
+"""The model that the jobs of a run share in one process, and a check that it repeats its answers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pertinent.array_types import Floats
+from pertinent.asks import Algorithm
+from pertinent.engine.job import Job, JobResult
+from pertinent.errors import InputError, PertinentError
+from pertinent.inputs.base import Input
+from pertinent.models.base import Model
+from pertinent.outputs import LogLikelihoods
+from pertinent.removals.base import Removal, removals
+
+logger = logging.getLogger(__name__)
+
+TOLERANCE = 0.002
+TOLERANCE_IN_HALF_PRECISION = 0.02
+"""Answers that differ by less count as equal, because they depend slightly on the rest of the batch."""
+HALF_PRECISION = {"float16": 2**-10, "bfloat16": 2**-7}
+"""The distance from 1 to the next larger number of each half-precision dtype."""
+EPSILONS_OF_LOG_LIKELIHOODS = 20
+"""Tolerance of log-likelihoods in half precision. In bfloat16, SmolLM2's vary by 0.12 with the batch."""
+
+
+class Session:
+    """The model that the jobs of a run share in one process.
+
+    Parameters
+    ----------
+    model
+        The model.
+    warnings
+        The list that receives a warning if the model turns out to be random; by default a new list.
+    has_listener
+        Whether partial explanations are published.
+
+    Attributes
+    ----------
+    repeats
+        Jobs that repeat questions at the end of the run.
+    """
+
+    def __init__(
+        self, model: Model, warnings: list[str] | None = None, *, has_listener: bool = False
+    ) -> None:
+        self.model = model
+        self.warnings = [] if warnings is None else warnings
+        self.has_listener = has_listener
+        self.repeats: list[Job] = []
+
+    def job(
+        self,
+        key: Any,
+        input: Input,
+        algorithm: Callable[[Input, Removal], Algorithm],
+        removal: Removal | None = None,
+        seed: int = 0,
+    ) -> Job | JobResult:
+        """Return a job, or a `JobResult` with the error if it cannot be started.
+
+        `algorithm` is called with the input and its removal, by default the one that suits the input.
+        """
+        try:
+            bound = (removal or removals.make(self.model.default_removal(input))).bind(self.model)
+            bound.check(input)
+            return Job(key, input, bound, algorithm(input, bound), seed)
+        except Exception as error:  # noqa: BLE001  recorded, the other inputs go on
+            return JobResult(key, None, error)
+
+    def compare(self, answer: Floats, repeated: Floats) -> None:
+        """Add a warning if two answers to the same question differ by more than rounding."""
+        different = self.difference(answer, repeated)
+        if different is not None:
+            add_warning(
+                self.warnings,
+                f"The model answered the same question with {different[0]:.4g} and then with "
+                f"{different[1]:.4g}: it is random or drifts, and the scores with it.",
+            )
+
+    def difference(self, answer: Floats, repeated: Floats) -> tuple[float, float] | None:
+        """Return the two numbers that differ most between two answers; None if they differ by rounding."""
+        dtype = str(self.model.dtype).removeprefix("torch.")
+        tolerance = TOLERANCE_IN_HALF_PRECISION if dtype in HALF_PRECISION else TOLERANCE
+        if dtype in HALF_PRECISION and isinstance(self.model.output, LogLikelihoods):
+            tolerance = max(tolerance, EPSILONS_OF_LOG_LIKELIHOODS * HALF_PRECISION[dtype])
+        if answer.shape != repeated.shape:
+            return float(answer.flat[0]), float(repeated.flat[0])
+        if np.allclose(answer, repeated, rtol=tolerance, atol=tolerance):
+            return None
+        index = int(np.abs(answer - repeated).argmax())
+        return float(answer.flat[index]), float(repeated.flat[index])
+
+
+def add_warning(warnings: list[str], message: str) -> None:
+    """Log a warning and add it to the list, unless the list has one already."""
+    if not warnings:
+        logger.warning("%s", message)
+        warnings.append(message)
+
+
+def prepare_input(model: Model, raw: Any, features: Any = None) -> Input:
+    """Return an input cut into features; a prepared input is returned unchanged.
+
+    An exception stands for an input that could not be read, and is raised.
+    """
+    if isinstance(raw, Input):
+        return raw
+    if isinstance(raw, Exception):
+        raise raw
+    try:
+        return model.prepare(raw, features)
+    except PertinentError:
+        raise
+    except Exception as error:
+        raise InputError(f"The input cannot be read: {type(error).__name__}: {error}") from error

@@ -1,0 +1,218 @@
+"""Stores of finished explanations, from which a stopped run continues."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from pertinent.config.fingerprints import digest
+from pertinent.errors import FileError, PertinentError
+from pertinent.files import file_exists
+from pertinent.inputs.base import Input
+from pertinent.inputs.image_files import is_image_file
+from pertinent.results.explanation import Explanation
+from pertinent.results.journal import Key, differences
+from pertinent.runs.executor import Block, Item, Workers
+from pertinent.runs.explain import ExplainTask, check_lengths
+from pertinent.runs.model_check import check_predictions, first_predictions
+from pertinent.runs.request import Request
+from pertinent.runs.run import DeferredError, Run
+
+FORMAT = 2
+"""The version of the format of journals."""
+
+Header: TypeAlias = dict[str, Any]
+"""What identifies a run besides its inputs: the format, the model, the shard and the requests."""
+
+
+class Store(ABC):
+    """The finished parts of a run: the explanations of a block of inputs by a request.
+
+    Attributes
+    ----------
+    path
+        The file or folder.
+    finished
+        A digest of the inputs of each finished part, by the positions of its block and its request.
+    n_results
+        The number of explanations and failures in finished parts.
+    """
+
+    path: Path
+    finished: dict[Key, str | None]
+    n_results: int
+
+    @abstractmethod
+    def open(self, header: Header, requests: Sequence[Request]) -> AbstractContextManager[Sequence[Request]]:
+        """Open the store for a run, and return its stored requests and the new ones.
+
+        Raise a `FileError` if the store belongs to another run.
+        """
+
+    @abstractmethod
+    def blocks(self, items: Iterable[Item]) -> Iterator[Block]:
+        """Divide the inputs of a run into blocks."""
+
+    @abstractmethod
+    def explanations(self) -> Iterator[Explanation]:
+        """Yield the finished explanations in the order of their inputs."""
+
+    @abstractmethod
+    def add(self, workers: Workers, task: ExplainTask, blocks: UnfinishedBlocks, total: int | None) -> None:
+        """Run a task on unfinished blocks, and add each part when it is available."""
+
+    @abstractmethod
+    def finish(self, warnings: Sequence[str]) -> None:
+        """Mark the run as finished; `warnings` concern all explanations."""
+
+
+def fill(store: Store, run: Run, requests: Sequence[Request]) -> None:
+    """Explain every input of a run by every request, except the parts that a store holds."""
+    check_lengths(run, requests)
+    run.model.forget()  # it may have changed since it was wrapped
+    with run.executor.open(run) as workers:
+        header: Header = {"format": FORMAT, "model": workers.fingerprint}
+        if run.shard is not None:
+            header["shard"] = str(run.shard)
+        header["requests"] = plain_requests(requests)
+        with store.open(header, requests) as every:
+            task = ExplainTask.from_run(run, every)
+            source = DeferredError(store.blocks(run.items(len(every))))
+            blocks = UnfinishedBlocks(source, store, len(every))
+            predictions = first_predictions(store.explanations())
+            check_predictions(workers, task, blocks.find(predictions), predictions, store.path)
+            total = run.count_results(len(every))
+            store.add(workers, task, blocks, None if total is None else max(0, total - store.n_results))
+            source.check()
+            blocks.check_all_read()
+            store.finish(run.warnings)
+
+
+def plain_requests(requests: Sequence[Request]) -> list[dict[str, Any]]:
+    """Return requests as JSON represents them."""
+    plain: list[dict[str, Any]] = json.loads(json.dumps([request.to_dict() for request in requests]))
+    return plain
+
+
+def add_requests(
+    path: Path, stored: Header | None, header: Header, requests: Sequence[Request], *, is_finished: bool
+) -> tuple[Header, Sequence[Request]]:
+    """Return the header and the requests of a stored run with requests added.
+
+    Stored requests keep their positions. Raise a `FileError` if another run is stored.
+    """
+    if stored is None:
+        return header, requests
+    then: Any = stored.get("requests")
+    now = header["requests"]
+    same = isinstance(then, list) and {**stored, "requests": now} == header
+    if not same or not any(plain in then for plain in now):
+        raise FileError(
+            f"{str(path)!r} holds another run, which differs in {'; '.join(differences(stored, header))}. "
+            "Use the same arguments to continue it, or choose another `out`."
+        )
+    kept = [plain for plain in then if plain not in now]
+    if kept and not is_finished:
+        names = ", ".join(dict.fromkeys(str(plain["method"]) for plain in kept))
+        raise FileError(
+            f"{str(path)!r} was begun with {names}, too, and is not finished: name "
+            f"{'it' if len(kept) == 1 else 'them'}, too, or choose another `out`."
+        )
+    every = [requests[now.index(plain)] if plain in now else _restored(plain, path) for plain in then]
+    added = [number for number, plain in enumerate(now) if plain not in then]
+    every += [requests[number] for number in added]
+    return {**header, "requests": [*then, *(now[number] for number in added)]}, every
+
+
+def _restored(plain: Mapping[str, Any], path: Path) -> Request:
+    """Return a stored request; a folder that it names is not opened, because a file must not choose it."""
+    try:
+        if "fitted" not in plain:
+            return Request.from_dict(plain)
+        error = None
+    except PertinentError as raised:
+        error = raised
+    raise FileError(
+        f"{str(path)!r} also holds explanations by {plain.get('method')}, which cannot be made from a file: "
+        "name it, too, or choose another `out`."
+    ) from error
+
+
+class UnfinishedBlocks:
+    """Iterator over the blocks of a run that lack parts, whose items have the missing requests.
+
+    A finished block must hold the inputs that it held before.
+
+    Attributes
+    ----------
+    digests
+        A digest of the inputs of each unfinished block.
+    n_read
+        The number of blocks that were read.
+    """
+
+    def __init__(self, blocks: Iterable[Block], store: Store, n_requests: int) -> None:
+        self._blocks, self._store, self._requests = iter(blocks), store, range(n_requests)
+        self._waiting: deque[Block] = deque()
+        self._n_stored = self.n_read = 0
+        self.digests: dict[int, str] = {}
+
+    def find(self, indexes: Mapping[int, Any]) -> list[Item]:
+        """Read blocks until the inputs at these positions are found, and return them."""
+        items: list[Item] = []
+        while len(items) < len(indexes) and (block := self._read()) is not None:
+            items += [item for item in block.items if item.index in indexes]
+        return items
+
+    def __iter__(self) -> Iterator[Block]:
+        while self._waiting or self._read() is not None:
+            while self._waiting:
+                yield self._waiting.popleft()
+
+    def _read(self) -> Block | None:
+        """Read the next block, and check that its inputs are the stored ones."""
+        block = next(self._blocks, None)
+        if block is None:
+            return None
+        self.n_read += 1
+        name = digest([(item.index, item.id, _content(item.raw)) for item in block.items]).hex()
+        missing = tuple(n for n in self._requests if (block.number, n) not in self._store.finished)
+        before = {self._store.finished[block.number, n] for n in self._requests if n not in missing}
+        if before:
+            self._n_stored += 1
+            if before != {name}:
+                which = f"input {block.items[0].index}" if len(block.items) == 1 else f"block {block.number}"
+                raise self.other_inputs(f"{which} is not what it was")
+        if missing:
+            self.digests[block.number] = name
+            items = [replace(item, request_indexes=missing) for item in block.items]
+            self._waiting.append(replace(block, items=items))
+        return block
+
+    def check_all_read(self) -> None:
+        """Raise a `FileError` if finished blocks were not among those that were read."""
+        if self._n_stored < len({number for number, _ in self._store.finished}):
+            raise self.other_inputs("there are fewer of them")
+
+    def other_inputs(self, difference: str) -> FileError:
+        """Return the error for inputs that differ from the stored ones."""
+        return FileError(
+            f"{str(self._store.path)!r} was begun with other inputs: {difference}. Give the same inputs in "
+            "the same order to continue, or choose another `out`."
+        )
+
+
+def _content(raw: Any) -> Any:
+    """Return an input as a value whose digest does not depend on how it is represented."""
+    if isinstance(raw, Exception):
+        return f"unreadable: {raw}"
+    if (isinstance(raw, Path) or is_image_file(raw)) and file_exists(Path(raw)):
+        return Path(raw).read_bytes()
+    is_row = hasattr(raw, "to_dict") and not isinstance(raw, Input)
+    return raw.to_dict() if is_row else raw  # a row of a data frame
