@@ -37,7 +37,7 @@ UNANSWERED = 16
 without this limit far too many jobs would be started before the backlog grows."""
 
 LEAST_WAIT, LONGEST_WAIT = 0.01, 0.25
-"""Seconds between two batches that may be spent on pulling jobs from a stream: as long as the last batch took,
+"""Seconds that may be spent on pulling jobs from a stream between two batches: as long as a batch takes,
 within these limits."""
 
 COMPUTING = 2
