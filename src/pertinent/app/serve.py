@@ -8,17 +8,19 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from secrets import token_urlsafe
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pertinent._optional import optional
 from pertinent.app.explain_form import Limits
-from pertinent.app.served_model import ServedModel
 from pertinent.config.settings import Count, Range, checked
 from pertinent.errors import SettingError
 from pertinent.models.base import Model
 from pertinent.models.embedded.load import KINDS, load
 from pertinent.models.wrap import wrap
 from pertinent.results.explanation import Explanations
+
+if TYPE_CHECKING:
+    from pertinent.app.served_model import ServedModel
 
 _HOST = "127.0.0.1"
 Port = Annotated[int, Range(at_least=0, at_most=65535)]
@@ -120,6 +122,8 @@ def _say(address: str) -> None:
 
 def served_models(model: Any, limits: Limits) -> list[ServedModel]:
     """The models of the page, by name."""
+    from pertinent.app.served_model import ServedModel
+
     if model is None:
         return [
             ServedModel(name, partial(load, name), limits, _EXAMPLES[name], kind)
