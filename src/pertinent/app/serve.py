@@ -16,8 +16,8 @@ from pertinent.config.settings import Count, Range, checked
 from pertinent.errors import SettingError
 from pertinent.models.base import Model
 from pertinent.models.embedded.load import KINDS, load
-from pertinent.models.wrap import wrap
 from pertinent.results.explanation import Explanations
+from pertinent.runs.model_names import load_or_wrap
 
 if TYPE_CHECKING:
     from pertinent.app.served_model import ServedModel
@@ -133,7 +133,9 @@ def served_models(model: Any, limits: Limits) -> list[ServedModel]:
     if not several:
         raise SettingError("`model` must be at least one model, but got an empty mapping.")
     return [
-        ServedModel(str(name), partial(wrap, each), limits, _EXAMPLES.get(str(name), tuple), _kind_of(each))
+        ServedModel(
+            str(name), partial(load_or_wrap, each), limits, _EXAMPLES.get(str(name), tuple), _kind_of(each)
+        )
         for name, each in several.items()
     ]
 

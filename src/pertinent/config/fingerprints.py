@@ -74,10 +74,12 @@ def _bytes_of(part: object, above: tuple[int, ...]) -> bytes:  # noqa: PLR0911
     return _joined(f"{type(part).__module__}.{type(part).__qualname__}", map(inside, _state(part)))
 
 
-def _state(part: Any) -> Iterable[object]:  # noqa: PLR0911
+def _state(part: Any) -> Iterable[object]:  # noqa: C901, PLR0911  one case for each kind of object
     """Return the values that make up the state of an object."""
     if isinstance(getattr(part, "fingerprint", None), bytes):
         return (part.fingerprint,)
+    if hasattr(part, "detach"):
+        return (_array(part),)
     if isinstance(part, CodeType):
         return (part.co_code, part.co_consts, part.co_names)
     if isinstance(part, type):
