@@ -1,33 +1,34 @@
-"""How well many workers are used: a simulation of how blocks are handed out.
+"""Simulation of the utilisation of many workers, by the size of blocks.
 
-    python benchmarks/block_schedule.py [--workers 1000] [--minutes 60] [--seconds 0.14] [--blocks 16,64]
+    python benchmarks/block_schedule.py [--workers 1000] [--minutes 60] [--seconds 0.14] [--blocks 16 64]
 
-Blocks go to workers in order, each of which has one that it does and one that waits, as in
-`pertinent.cluster`. Inputs take `--seconds` on average, with a standard deviation of as much. Some workers
-are slower than the others. Workers are lost at random moments: a new one loads the model again, and the
-inputs of the block that was lost are done again, each alone, at twice the time. There are as many inputs as
-all workers together would do in `--minutes` if nothing were lost. Efficiency is the time that the inputs
-take on a worker that is not slow, divided by the time for which the workers were there.
+As in `pertinent.cluster`, blocks are assigned to workers in order, and each worker has one block in work and
+one in a queue. The mean and the standard deviation of the time of an input are `--seconds`. Some workers are
+slower than the others. Workers are lost at random times: a new worker loads the model, and the inputs of the
+lost block are repeated one by one, which takes twice the time. The number of inputs is that of all workers in
+`--minutes` without losses. Efficiency is the time of the inputs on a normal worker, divided by the time for
+which the workers existed.
 """
 
 from __future__ import annotations
 
-import argparse
 import heapq
 import random
 from collections import deque
 from dataclasses import dataclass
 
+from common import new_parser, save
+
 LOADING = 30.0
-"""Seconds that a worker takes to start and load the model."""
+"""Seconds in which a worker starts and loads the model."""
 
 SLOWDOWN = 2.0
-"""How much longer a slow worker takes, and an input that is done alone."""
+"""Factor of the time of a slow worker, and of a repeated input."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A simulated cluster: `slow` is a share of its workers, `lost_per_hour` a number for each of them."""
+    """Simulated cluster: `slow` is a share of its workers, `lost_per_hour` the rate of losses per worker."""
 
     workers: int
     block_size: int
@@ -36,7 +37,7 @@ class Case:
 
 
 def efficiency(case: Case, minutes: float, seconds: float, seed: int) -> float:
-    """The share of the workers' time that was spent on inputs that were then done."""
+    """Return the share of the workers' time that is spent on completed inputs."""
     rng = random.Random(seed)
     n_blocks = round(case.workers * minutes * 60 / (seconds * case.block_size))
     # The sum of many inputs' times is nearly normal.
@@ -50,42 +51,44 @@ def efficiency(case: Case, minutes: float, seconds: float, seed: int) -> float:
     end = 0.0
     while events:
         now, worker = heapq.heappop(events)
-        own = waiting[worker]
-        while len(own) < 2 and todo:
-            own.append(todo.popleft())
-        if not own:
+        queue = waiting[worker]
+        while len(queue) < 2 and todo:
+            queue.append(todo.popleft())
+        if not queue:
             continue
-        takes = own[0] * speed[worker]
+        seconds_needed = queue[0] * speed[worker]
         until_lost = rng.expovariate(rate) if rate else float("inf")
-        if until_lost < takes:
-            first, *others = own
-            own.clear()
-            alone = [first * SLOWDOWN / case.block_size] * case.block_size
-            todo.extendleft([*others, *alone])
+        if until_lost < seconds_needed:
+            first, *others = queue
+            queue.clear()
+            repeated = [first * SLOWDOWN / case.block_size] * case.block_size
+            todo.extendleft([*others, *repeated])
             end = now + until_lost
             heapq.heappush(events, (end + LOADING, worker))
         else:
-            own.popleft()
-            end = max(end, now + takes)
-            heapq.heappush(events, (now + takes, worker))
+            queue.popleft()
+            end = max(end, now + seconds_needed)
+            heapq.heappush(events, (now + seconds_needed, worker))
     return useful / (case.workers * end)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = new_parser(__doc__)
     parser.add_argument("--workers", type=int, default=1000)
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--seconds", type=float, default=0.14)
-    parser.add_argument("--blocks", default="16,64,256,1024,4096")
+    parser.add_argument("--blocks", type=int, nargs="+", default=[16, 64, 256, 1024, 4096])
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    print("| block | a block takes | all alike | 5% half as fast | and each lost once in 10 h |")
-    print("|---|---|---|---|---|")
-    for size in map(int, given.blocks.split(",")):
-        cases = [Case(given.workers, size, slow, lost) for slow, lost in ((0, 0), (0.05, 0), (0.05, 0.1))]
-        found = [efficiency(case, given.minutes, given.seconds, given.seed) for case in cases]
-        shares = " | ".join(f"{share:.1%}" for share in found)
-        print(f"| {size} | {size * given.seconds:.0f} s | {shares} |")
+    arguments = parser.parse_args()
+    losses = {"equal workers": (0, 0), "5% slow": (0.05, 0), "5% slow, each lost once in 10 h": (0.05, 0.1)}
+    rows = []
+    for size in arguments.blocks:
+        row: dict[str, object] = {"block": size, "time of a block": f"{size * arguments.seconds:.0f} s"}
+        for name, (slow, lost) in losses.items():
+            case = Case(arguments.workers, size, slow, lost)
+            row[name] = f"{efficiency(case, arguments.minutes, arguments.seconds, arguments.seed):.1%}"
+        rows.append(row)
+    save(rows, arguments.json)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,14 @@
-"""Absolute speed on one GPU, and the model's share of it: BERT-base size, bf16, random weights.
+"""Speed on one GPU, and the model's share of the time: BERT-base size, bf16, random weights.
 
     python benchmarks/gpu.py [--tokens 40 150 400] [--methods …] [--seconds 8] [--json out.json]
 
-For each method and length of texts: seconds per text, and the *model's share*: the time of the very batches
-that were computed when they are computed again with nothing in between, divided by the time of the whole run.
-`by events` is the same by the GPU's own clock, from the beginning to the end of each batch; a batch whose
-kernels wait for the host takes longer there. `share of peak` counts the matrix products on kept tokens beside
-a measured matrix product.
+For each method and length of texts: seconds per text, and the *model's share*: the time of the same batches
+when they are computed again without a pause, divided by the time of the whole run. `by events` is the same
+share by CUDA events at the start and the end of each batch, which includes waiting for the host. `share of
+peak` is the rate of the matrix products on kept tokens divided by that of a large matrix product.
 
-A row is printed when it is measured, and the file is written anew with each. A row that fails is left out;
-none is begun after `--limit` seconds.
+Each row is printed and written to the file when it is finished. A row that fails is omitted; no row is
+started after `--limit` seconds.
 """
 
 from __future__ import annotations
@@ -23,20 +22,29 @@ from typing import Any
 
 import numpy as np
 import torch
-from common import bert_base, flops, matmul_peak, random_texts, save, synchronise, word_tokenizer
+from common import (
+    METHODS,
+    bert_base,
+    flops,
+    matmul_peak,
+    new_parser,
+    random_texts,
+    save,
+    synchronise,
+    word_tokenizer,
+)
 
 import pertinent
 from pertinent.array_types import Ints
 from pertinent.models.tokens.batches import TokenBatch
 from pertinent.models.torch import devices
 
-METHODS = ("shapley", "kernel-shap", "lime", "parallel-local-search", "thompson-search")
 WARM_UP = 24
-"""Number of texts that are explained before those that are measured: enough for processes to start."""
+"""Number of texts for warm-up, in which processes start."""
 
 
 class Recorder:
-    """Keeps every batch that a wrapped model computes, and computes them again."""
+    """Recorder of the batches that a wrapped model computes, which can replay them."""
 
     def __init__(self, wrapped: Any) -> None:
         self.wrapped, self.answer = wrapped, wrapped.answer
@@ -49,15 +57,15 @@ class Recorder:
         return answer
 
     def lengths(self) -> Ints:
-        """Number of tokens of each row."""
-        each = [
+        """Return the number of tokens of each row."""
+        lengths = [
             np.full(len(batch.ids), batch.ids.shape[1]) if batch.attend is None else batch.attend.sum(axis=1)
             for batch in self.batches
         ]
-        return np.concatenate(each)
+        return np.concatenate(lengths)
 
     def replay(self) -> float:
-        """Seconds that the batches take with nothing in between."""
+        """Return the seconds in which the batches are computed without a pause."""
         device = self.wrapped.device
         synchronise(device)
         start = time.perf_counter()
@@ -71,7 +79,7 @@ class Recorder:
 def measure(
     model: Any, method: str, tokens: int, peak: float, arguments: argparse.Namespace
 ) -> dict[str, Any]:
-    """Explain texts for about `--seconds`, and run the model alone on the same batches."""
+    """Explain texts for about `--seconds`, and replay the batches."""
     wrapped: Any = pertinent.wrap((model, word_tokenizer()))
     options: dict[str, Any] = {
         "method": method,
@@ -87,9 +95,9 @@ def measure(
     recorder = Recorder(wrapped)
     synchronise(wrapped.device)
     start = time.perf_counter()
-    found = pertinent.explain(wrapped, texts, **options)
+    explanations = pertinent.explain(wrapped, texts, **options)
     seconds = time.perf_counter() - start
-    assert len(found) == len(texts), found.failures[:1]
+    assert len(explanations) == len(texts), explanations.failures[:1]
     bare = recorder.replay()
     lengths = recorder.lengths()
     return {
@@ -101,27 +109,26 @@ def measure(
         "s per text": round(seconds / len(texts), 4),
         "model alone": round(bare / len(texts), 4),
         "model's share": f"{bare / seconds:.0%}",
-        "by events": f"{sum(e.cost.seconds for e in found) / seconds:.0%}",
+        "by events": f"{sum(e.cost.seconds for e in explanations) / seconds:.0%}",
         "share of peak": f"{flops(model.config, lengths.tolist()) / seconds / peak:.1%}",
     }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = new_parser(__doc__)
     parser.add_argument("--methods", nargs="+", default=list(METHODS))
     parser.add_argument(
         "--tokens", type=int, nargs="+", default=[40, 150, 400], help="per text, with [CLS] and [SEP]"
     )
     parser.add_argument("--budget", type=int, default=1000)
-    parser.add_argument("--seconds", type=float, default=8.0, help="for the texts of a row, about")
+    parser.add_argument("--seconds", type=float, default=8.0, help="approximate time of a row")
     parser.add_argument(
-        "--texts", type=int, nargs=2, default=[16, 300], help="the fewest and the most of a row"
+        "--texts", type=int, nargs=2, default=[16, 300], help="smallest and largest number of a row"
     )
-    parser.add_argument("--limit", type=float, default=330.0, help="seconds after which no row is begun")
+    parser.add_argument("--limit", type=float, default=330.0, help="seconds after which no row is started")
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--json", type=Path, help="also keep the rows here")
     arguments = parser.parse_args()
-    begin = time.perf_counter()
+    start = time.perf_counter()
     device = torch.device(arguments.device)
     dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
     peak = matmul_peak(device, dtype)
@@ -131,20 +138,17 @@ def main() -> None:
     rows = []
     for tokens in arguments.tokens:
         for method in arguments.methods:
-            if time.perf_counter() - begin > arguments.limit:
-                print(
-                    f"{method} at {tokens} tokens: not measured, {arguments.limit:.0f} s are over.",
-                    flush=True,
-                )
+            if time.perf_counter() - start > arguments.limit:
+                print(f"{method} at {tokens} tokens: skipped after {arguments.limit:.0f} s", flush=True)
                 continue
             try:
                 rows.append(measure(model, method, tokens, peak, arguments))
-            except Exception:  # noqa: BLE001  the other rows are worth having
+            except Exception:  # noqa: BLE001  the other rows are still measured
                 traceback.print_exc()
                 continue
             print(rows[-1], flush=True)
             if arguments.json:
-                arguments.json.write_text(json.dumps(rows, indent=1))
+                Path(arguments.json).write_text(json.dumps(rows, indent=1))
     if rows:
         save(rows, None)
 

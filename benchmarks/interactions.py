@@ -1,17 +1,16 @@
-"""Error against evaluations of `shapley-interactions` and of shapiq's estimators, on games that are known.
+"""Error of `shapley-interactions` and of shapiq's estimators by the number of evaluations, on known games.
 
     python benchmarks/interactions.py [--seeds 3] [--long 2] [--index sii stii faith-shap] [--json out.json]
 
-Texts of 10 to 12 words, rows under forests, boosting, a network and support vectors, and sums of simple
-games, each with all 2^d answers known; and reviews of 34 words, whose values come from a long run (for the
-Shapley interaction index alone). Prints the mean squared error of the pairs' values as a share of their mean
-square (1: no better than to say that nothing interacts), the best peer, and how often 1.96 standard errors
-cover the truth. Peers take at least as many distinct evaluations. Below a share of 1e-6 all count as exact.
+Texts of 10 to 12 words, rows with forests, boosting, a network and support vectors, and sums of simple games,
+each with all 2^d values; and reviews of 34 words, whose values come from a long run (only for the Shapley
+interaction index). Prints the mean squared error of the pairs' values as a share of their mean square (1 is
+the error of zeros), the best peer, and the coverage of 1.96 standard errors. Peers use at least the same
+number of distinct evaluations. Shares below 1e-6 count as exact.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections import defaultdict
 from collections.abc import Callable
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import save
+from common import new_parser, save
 from interaction_games import games, long_games, pairs_of
 from shapley import play
 from shapley_games import Game
@@ -39,8 +38,8 @@ def _shapiq(name: str, **settings: Any) -> Peer:
         import shapiq
 
         method: Any = getattr(shapiq.approximator, name)(n=game.d, max_order=2, random_state=seed, **settings)
-        found = method.approximate(n, game)
-        return np.array([found[pair] for pair in zip(*np.triu_indices(game.d, 1), strict=True)])
+        values = method.approximate(n, game)
+        return np.array([values[pair] for pair in zip(*np.triu_indices(game.d, 1), strict=True)])
 
     return peer
 
@@ -72,11 +71,11 @@ PEERS: dict[str, Callable[[], dict[str, Peer]]] = {
     },
 }
 SLOW = {"SVARMIQ", "ProxySPEX"}
-"""Peers that are run with one seed alone."""
+"""Peers that run with only one seed."""
 
 
 class Results:
-    """Errors as shares of the values' mean square, and coverage, of one index."""
+    """Errors as shares of the values' mean square, and coverage, for one index."""
 
     def __init__(self, index: IndexName) -> None:
         self.index, self.peers = index, PEERS[index]()
@@ -84,27 +83,27 @@ class Results:
         self.covered: dict[tuple[str, int], list[float]] = defaultdict(list)
 
     def measure(self, game: Game, truth: Floats, times: int, seeds: int) -> None:
-        """All estimators with `times` · d evaluations; the shares are of this game's mean square."""
+        """Run all estimators with `times` · d evaluations."""
         key, budget = (game.family, times), times * game.d
         size, above = float((truth**2).mean()), np.triu_indices(game.d, 1)
 
-        def add(name: str, found: Floats) -> None:
-            share = (float(((found - truth) ** 2).mean()) - game.own_error) / size
+        def add(name: str, values: Floats) -> None:
+            share = (float(((values - truth) ** 2).mean()) - game.truth_error) / size
             self.errors[key][name].append(max(share, EXACT))
 
         for seed in range(seeds):
-            found = play(ShapleyInteractions(index=self.index), game, budget, seed).interactions
-            assert found is not None
-            values, errors = found.values[0][above], found.standard_errors[0][above]
+            interactions = play(ShapleyInteractions(index=self.index), game, budget, seed).interactions
+            assert interactions is not None
+            values, errors = interactions.values[0][above], interactions.standard_errors[0][above]
             add(OURS, values)
-            exact = 1.96 * errors + (EXACT * size) ** 0.5
-            self.covered[key].append(float((np.abs(values - truth) <= exact).mean()))
+            bound = 1.96 * errors + (EXACT * size) ** 0.5
+            self.covered[key].append(float((np.abs(values - truth) <= bound).mean()))
             for name, peer in self.peers.items():
                 if name not in SLOW or seed == 0:
                     add(name, with_at_least(peer, game, 2 * (budget // 2), seed))
 
     def rows(self) -> list[dict[str, Any]]:
-        """One for each family and number of evaluations."""
+        """Return a row for each family and number of evaluations."""
         rows = []
         for (family, times), errors in self.errors.items():
             mean = {name: float(np.mean(each)) for name, each in errors.items()}
@@ -118,7 +117,7 @@ class Results:
 
 
 def summary(rows: list[dict[str, Any]]) -> str:
-    """In how many rows the error is at most half, and within 1.05, of the best peer's; and coverage."""
+    """Summarise the ratios of errors to those of the best peers, and the coverage."""
     shares = np.array([float(row["of the best peer"]) for row in rows])
     covered = np.array([float(row["coverage"][:-1]) for row in rows])
     return (
@@ -129,13 +128,12 @@ def summary(rows: list[dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = new_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--long", type=int, default=2, help="reviews of 34 words")
     parser.add_argument("--index", nargs="+", choices=list(PEERS), default=list(PEERS))
     parser.add_argument("--times", type=int, nargs="+", default=list(TIMES), help="evaluations per feature")
-    parser.add_argument("--first", type=int, help="the number of games, the first ones; by default all")
-    parser.add_argument("--json", help="also keep the rows here")
+    parser.add_argument("--first", type=int, help="use only the first games; by default all")
     arguments = parser.parse_args()
     known, rows = list(games())[: arguments.first], []
     for index in arguments.index:
@@ -144,14 +142,14 @@ def main() -> None:
             for times in arguments.times:
                 results.measure(game, pairs_of(game, index), times, arguments.seeds)
         for game in long_games(arguments.long if index == "sii" else 0):
-            print(f"truth of a long review: its own error is {game.own_error / (game.truth**2).mean():.2g}")
+            print(f"long review: error of the truth {game.truth_error / (game.truth**2).mean():.2g}")
             for times in arguments.times:
                 if times <= 20:
                     results.measure(game, game.truth, times, 1)
         print(f"{index}: {summary(results.rows())}", flush=True)
         rows += results.rows()
-    shown = ("index", "family", "evaluations", "error", "of the best peer", "best peer", "coverage")
-    save([{name: row[name] for name in shown} for row in rows], None)
+    names = ("index", "family", "evaluations", "error", "of the best peer", "best peer", "coverage")
+    save([{name: row[name] for name in names} for row in rows], None)
     if arguments.json:
         Path(arguments.json).write_text(json.dumps(rows, indent=1))
 

@@ -1,29 +1,28 @@
-"""Speed of explaining a language model's answer beside plain loops and other libraries, at equal evaluations.
+"""Speed of explaining a language model's answer, compared with plain loops and other libraries.
 
     python benchmarks/language_models.py --device cuda    # 1.1 billion parameters, bfloat16: under 2 minutes
-    OMP_NUM_THREADS=1 python benchmarks/language_models.py --device cpu    # beside captum and context-cite
+    OMP_NUM_THREADS=1 python benchmarks/language_models.py --device cpu    # with captum and context-cite
 
-Random weights in the shape of Llama. On a GPU: a prompt of 512 tokens, an answer of 32, 512 masks that keep
-half; and leave-one-out over all tokens. The plain loops see as many masks of the same kind: one row at a time
-with all logits; and the whole prompt padded, with an attention mask and the answer's logits alone, in the
-best batch.
+All use the same number of evaluations of a model in the shape of Llama with random weights. On a GPU: a
+prompt of 512 tokens, an answer of 32, and 512 masks that keep half of the tokens; and leave-one-out over all
+tokens. One plain loop evaluates one row at a time with all logits; the other evaluates the whole padded
+prompt, with an attention mask and only the answer's logits, in the best batch size.
 
-On the CPU, with a small model: captum's LLMAttribution, which evaluates one mask at a time, by its default
-(token by token) and in one pass per mask; and the loop of context-cite 0.0.4 (kept tokens, left padding, all
-logits), written here because the package needs spacy, nltk and a download, in its default batch of 1 and in
-the best. Each time is the best of `--repeats` after a warm-up.
+On the CPU, with a small model: captum's LLMAttribution, which evaluates one mask at a time, with its default
+(token by token) and with one pass per mask; and the loop of context-cite 0.0.4 (kept tokens, left padding,
+all logits), with its default batch size of 1 and with the best. The loop is reimplemented here because the
+package needs spacy, nltk and a download. Each time is the best of `--repeats` after a warm-up.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import torch
-from common import WORDS, random_texts, save, synchronise, word_tokenizer
+from common import WORDS, new_parser, random_texts, save, synchronise, word_tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM
 
 import pertinent
@@ -34,10 +33,10 @@ SHAPES: dict[str, dict[str, Any]] = {
     "cpu": {"num_hidden_layers": 6, "hidden_size": 256, "intermediate_size": 704, "heads": 8},
 }
 SIZES = {"cuda": (512, 32, 512), "cpu": (64, 8, 32)}
-"""Tokens of the prompt, tokens of the answer, masks."""
+"""The number of tokens of the prompt, of tokens of the answer, and of masks."""
 
 BATCHES = {"cuda": (16, 32, 64, 128), "cpu": (4, 16)}
-"""Batch sizes that a padded loop may choose from."""
+"""Batch sizes of a padded loop, of which the best is used."""
 
 
 class Case:
@@ -46,7 +45,7 @@ class Case:
     def __init__(self, device: str, n_prompt: int, n_answer: int, n_masks: int) -> None:
         self.device, self.n_answer = torch.device(device), n_answer
         self.tokenizer = word_tokenizer(n_prompt + n_answer + 2)
-        self.tokenizer.backend_tokenizer.post_processor = None  # a language model's text has no end
+        self.tokenizer.backend_tokenizer.post_processor = None  # no special tokens
         self.tokenizer.padding_side = "left"
         self.model = llama(device, n_prompt + n_answer + 2)
         self.prompt, self.answer = random_texts(1, n_prompt + 2)[0], " " + random_texts(1, n_answer + 2, 1)[0]
@@ -62,18 +61,18 @@ class Case:
         return pertinent.explain(self.wrapped, prompt, method, **options)
 
     def kept(self, mask: Masks) -> list[int]:
-        """The ids of the tokens that are kept, and of the answer."""
+        """Return the ids of the kept tokens and of the answer."""
         return [*self.ids[mask].tolist(), *self.answer_ids.tolist()]
 
     def log_likelihoods(self, logits: torch.Tensor) -> torch.Tensor:
-        """Those of the answer, from the logits before its tokens (rows, answer, vocabulary)."""
+        """Compute the answer's log-likelihood from its logits, (rows, answer, vocabulary)."""
         answer = torch.tensor(self.answer_ids, device=self.device)
         logs = logits.float().log_softmax(dim=-1)
         return logs.gather(2, answer[None, :, None].expand(len(logs), -1, 1)).sum(dim=(1, 2))
 
 
 def llama(device: str, longest: int) -> Any:
-    """A language model with random weights."""
+    """Return a language model with random weights."""
     torch.manual_seed(0)
     shape = dict(SHAPES[device])
     heads = shape.pop("heads")
@@ -94,41 +93,41 @@ def llama(device: str, longest: int) -> Any:
 
 
 def one_at_a_time(case: Case, masks: Masks) -> torch.Tensor:
-    """Kept tokens, one row at a time, all logits."""
-    found = []
+    """Evaluate kept tokens, one row at a time, with all logits."""
+    values = []
     for mask in masks:
         logits = case.model(input_ids=torch.tensor([case.kept(mask)], device=case.device)).logits
-        found.append(case.log_likelihoods(logits[:, -case.n_answer - 1 : -1]))
-    return torch.cat(found).cpu()
+        values.append(case.log_likelihoods(logits[:, -case.n_answer - 1 : -1]))
+    return torch.cat(values).cpu()
 
 
 def left_padded(case: Case, masks: Masks, size: int) -> torch.Tensor:
-    """Kept tokens in batches of this size, padded on the left, all logits: as context-cite does."""
-    found = []
+    """Evaluate kept tokens in batches, padded on the left, with all logits, as context-cite does."""
+    values = []
     for some in _parts(masks, size):
         rows = [case.kept(mask) for mask in some]
         batch = case.tokenizer.pad({"input_ids": rows}, return_tensors="pt").to(case.device)
         logits = case.model(**batch).logits
-        found.append(case.log_likelihoods(logits[:, -case.n_answer - 1 : -1]))
-    return torch.cat(found).cpu()
+        values.append(case.log_likelihoods(logits[:, -case.n_answer - 1 : -1]))
+    return torch.cat(values).cpu()
 
 
 def whole_padded(case: Case, masks: Masks, size: int) -> torch.Tensor:
-    """The whole prompt in batches of this size, with removed tokens hidden; the answer's logits alone."""
+    """Evaluate the whole prompt in batches, with removed tokens masked, and only the answer's logits."""
     ids = torch.tensor([*case.ids, *case.answer_ids], device=case.device)
-    found = []
+    values = []
     for some in _parts(masks, size):
         attend = np.concatenate([some, np.ones((len(some), case.n_answer), dtype=bool)], axis=1)
         mask = torch.tensor(attend.astype(np.int64), device=case.device)
-        places = (mask.cumsum(dim=1) - 1).clamp(min=0)
+        positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
         logits = case.model(
             input_ids=ids.expand(len(some), -1),
             attention_mask=mask,
-            position_ids=places,
+            position_ids=positions,
             logits_to_keep=case.n_answer + 1,
         ).logits
-        found.append(case.log_likelihoods(logits[:, :-1]))
-    return torch.cat(found).cpu()
+        values.append(case.log_likelihoods(logits[:, :-1]))
+    return torch.cat(values).cpu()
 
 
 def _parts(masks: Masks, size: int) -> Iterator[Masks]:
@@ -139,7 +138,7 @@ def _parts(masks: Masks, size: int) -> Iterator[Masks]:
 
 
 def seconds(case: Case, work: Callable[[], Any], repeats: int) -> float:
-    """The least time that it takes, after a first time that is not counted."""
+    """Return the shortest time of several calls, after one for warm-up."""
     times = []
     for _ in range(repeats + 1):
         synchronise(case.device)
@@ -151,13 +150,13 @@ def seconds(case: Case, work: Callable[[], Any], repeats: int) -> float:
 
 
 def best(case: Case, loop: Any, masks: Masks, sizes: tuple[int, ...], repeats: int) -> tuple[float, int]:
-    """The least seconds of a loop over batch sizes, and that size."""
+    """Return the shortest time of a loop over batch sizes, and the size."""
     return min((seconds(case, lambda: loop(case, masks, size), repeats), size) for size in sizes)  # noqa: B023
 
 
 @torch.inference_mode()
 def on_gpu(case: Case, repeats: int) -> list[dict[str, Any]]:
-    """Half of the tokens removed, and one token removed at a time."""
+    """Measure masks that remove half of the tokens, and masks that remove one token."""
     n, sizes = len(case.masks), BATCHES["cuda"]
     one = np.ones((case.masks.shape[1],) * 2, dtype=bool)
     np.fill_diagonal(one, val=False)
@@ -186,7 +185,7 @@ def on_gpu(case: Case, repeats: int) -> list[dict[str, Any]]:
 
 @torch.inference_mode()
 def on_cpu(case: Case, repeats: int) -> list[dict[str, Any]]:
-    """Beside captum and the loop of context-cite."""
+    """Compare with captum and the loop of context-cite."""
     from captum.attr import FeatureAblation, KernelShap, LLMAttribution, TextTokenInput
 
     n = len(case.masks)
@@ -213,15 +212,20 @@ def on_cpu(case: Case, repeats: int) -> list[dict[str, Any]]:
     peers = [(f"loop of context-cite, best batch ({size})", padded, half)]
     for peer, (work, ours) in timed.items():
         peers.append((peer, seconds(case, work, 1), ours))
-        print(f"{peer}: {peers[-1][1]:.2f} s beside {ours:.2f} s", flush=True)
+        print(f"{peer}: {peers[-1][1]:.2f} s, pertinent {ours:.2f} s", flush=True)
     return [
-        {"peer": name, "its seconds": f"{its:.2f}", "pertinent": f"{ours:.2f}", "ratio": f"{its / ours:.2f}"}
-        for name, its, ours in peers
+        {
+            "peer": name,
+            "peer, s": f"{theirs:.2f}",
+            "pertinent, s": f"{ours:.2f}",
+            "ratio": f"{theirs / ours:.2f}",
+        }
+        for name, theirs, ours in peers
     ]
 
 
 def agreement(case: Case) -> float:
-    """The largest difference, in nats, between our log-likelihoods and those of the plainest loop."""
+    """Return the largest difference of log-likelihoods from a plain loop, in nats."""
     plain = one_at_a_time(case, case.masks[:8]).numpy()
     input: Any = case.wrapped.prepare(pertinent.Prompt(case.prompt, answer=case.answer), "tokens")
     rows = pertinent.removals.SliceOut()(input, case.masks[:8], 0)
@@ -229,19 +233,18 @@ def agreement(case: Case) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = new_parser(__doc__)
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cpu")
     parser.add_argument("--sizes", type=int, nargs=3, help="tokens of prompt and answer, masks")
     parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--json", help="also keep the rows here")
     arguments = parser.parse_args()
     assert len(WORDS) < 32_000
     case = Case(arguments.device, *(arguments.sizes or SIZES[arguments.device]))
-    n_weights = sum(own.numel() for own in case.model.parameters())
+    n_weights = sum(weights.numel() for weights in case.model.parameters())
     name = torch.cuda.get_device_name() if arguments.device == "cuda" else "CPU"
     print(f"{name}, torch {torch.__version__}, {n_weights / 1e6:,.0f} million parameters", flush=True)
     with torch.inference_mode():
-        print(f"largest difference to a plain loop: {agreement(case):.2g} nats", flush=True)
+        print(f"largest difference from a plain loop: {agreement(case):.2g} nats", flush=True)
     run = on_gpu if arguments.device == "cuda" else on_cpu
     save(run(case, arguments.repeats), arguments.json)
 

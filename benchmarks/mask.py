@@ -1,18 +1,17 @@
-"""What a mask costs a transformer: batches of equal cost with and without one, by the length of their rows.
+"""Cost of an attention mask: batches of equal size with and without one, by the length of their rows.
 
     python benchmarks/mask.py [--tokens 65536] [--lengths 30 76 150 270 400 511] [--json out.json]
 
-`TransformerModel.mixing` on a GPU comes from it.
+`TransformerModel.mixed_length_penalty` on a GPU is chosen by these times.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
 from typing import Any
 
 import torch
-from common import bert_base, save
+from common import bert_base, new_parser, save
 from torch.nn.attention import sdpa_kernel
 
 from pertinent.models.tokens.attention_bias import hiding_bias
@@ -23,7 +22,7 @@ DTYPE = torch.bfloat16 if DEVICE == "cuda" else torch.float32
 
 
 def milliseconds(model: Any, repeats: int, **inputs: torch.Tensor) -> float:
-    """The mean time of a forward pass, after three to warm up."""
+    """Return the mean time of a forward pass, after three for warm-up."""
     for rounds in (3, repeats):
         start = time.perf_counter()
         with torch.inference_mode(), sdpa_kernel(ATTENTION):
@@ -34,11 +33,10 @@ def milliseconds(model: Any, repeats: int, **inputs: torch.Tensor) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = new_parser(__doc__)
     parser.add_argument("--tokens", type=int, default=65_536, help="in a batch")
     parser.add_argument("--lengths", type=int, nargs="+", default=[30, 76, 150, 270, 400, 511])
     parser.add_argument("--repeats", type=int, default=8)
-    parser.add_argument("--json", help="also keep the rows here")
     arguments = parser.parse_args()
     model = bert_base(DTYPE, DEVICE)
     rows = []
@@ -54,7 +52,7 @@ def main() -> None:
                 "tokens in a row": length,
                 "no mask, ms": round(without, 1),
                 "with a mask, ms": round(masked, 1),
-                "dearer by": f"{masked / without - 1:.0%}",
+                "difference": f"{masked / without - 1:.0%}",
             }
         )
     save(rows, arguments.json)

@@ -1,26 +1,22 @@
-"""Memory as the number of inputs grows: the peaks of 10 and of 1,000 inputs should be the same.
+"""Memory by the number of inputs: the peaks for 10 and for 1,000 inputs should be equal.
 
     python benchmarks/memory.py [--inputs 10 1000] [--tokens 40] [--evaluations 200] [--json PATH]
 
-Kernel-shap on the 6-layer, 384-wide encoder of the CPU benchmark.
-`streamed` drops every result as it comes, which leaves what the engine itself holds;
-`kept` is `pertinent.explain`, results and all. Every measurement has a process of its own.
-The texts are large enough for ten of them to fill batches.
-`working` is the peak less what was held before the first input, after a few to warm up.
+Kernel-shap on the 6-layer, 384-wide encoder of the CPU benchmark. `streamed` drops every result, so that only
+the engine's memory is measured; `kept` is `pertinent.explain` with all results. Every measurement runs in a
+new process. The texts are long enough that ten of them fill batches. `working` is the peak minus the memory
+before the first input, after a few inputs for warm-up.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-from common import random_texts, table, word_tokenizer
+from common import new_parser, random_texts, resident_memory, save, seconds_of, table, word_tokenizer
 from peers import load
 
 import pertinent
@@ -34,20 +30,10 @@ from pertinent.removals.base import removals
 from pertinent.runs.request import make_explainer
 
 WITHIN = 1.10
-MIB = 1024
-
-
-def held(name: str) -> float:
-    """MiB of memory: `VmRSS` now, `VmHWM` at its peak.
-
-    Not `getrusage`, whose peak a new process inherits from the one that started it.
-    """
-    lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    return int(lines[name].split()[0]) / MIB
 
 
 def stream(model: Any, n: int, tokens: int, evaluations: int) -> None:
-    """Explain texts that come from a generator, and drop each result."""
+    """Explain texts from a generator, and drop each result."""
     explainer = make_explainer("kernel-shap")
     engine = Engine(model)
 
@@ -69,10 +55,10 @@ def stream(model: Any, n: int, tokens: int, evaluations: int) -> None:
 def keep(model: Any, n: int, tokens: int, evaluations: int) -> None:
     """Explain a list of texts, and keep all results."""
     texts = [random_texts(1, tokens, number)[0] for number in range(n)]
-    found = pertinent.explain(
+    explanations = pertinent.explain(
         model, texts, "kernel-shap", features="tokens", budget=evaluations, progress=False
     )
-    assert len(found) == n, found.failures[:1]
+    assert len(explanations) == n, explanations.failures[:1]
 
 
 def measure(variant: str, n: int, tokens: int, evaluations: int) -> dict[str, Any]:
@@ -81,18 +67,17 @@ def measure(variant: str, n: int, tokens: int, evaluations: int) -> dict[str, An
     model = pertinent.wrap((case.model, word_tokenizer()))
     work = {"streamed": stream, "kept": keep}[variant]
     work(model, 3, tokens, evaluations)
-    before, start = held("VmRSS"), time.perf_counter()
-    work(model, n, tokens, evaluations)
-    return {"peak": held("VmHWM"), "before": before, "seconds": time.perf_counter() - start}
+    before = resident_memory()
+    seconds = seconds_of(work, model, n, tokens, evaluations)
+    return {"peak": resident_memory(name="VmHWM"), "before": before, "seconds": seconds}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = new_parser(__doc__)
     parser.add_argument("--inputs", type=int, nargs="+", default=[10, 1000])
     parser.add_argument("--tokens", type=int, default=40, help="of each text")
     parser.add_argument("--evaluations", type=int, default=200)
-    parser.add_argument("--variant", choices=("streamed", "kept"), help="only this, in this process")
-    parser.add_argument("--json", help="also keep the rows here")
+    parser.add_argument("--variant", choices=("streamed", "kept"), help="measure only this, in this process")
     arguments = parser.parse_args()
     if arguments.variant:
         sizes = (arguments.inputs[0], arguments.tokens, arguments.evaluations)
@@ -105,25 +90,23 @@ def main() -> None:
             command = [sys.executable, __file__, "--variant", variant, "--inputs", str(n)]
             command += ["--tokens", str(arguments.tokens), "--evaluations", str(arguments.evaluations)]
             done = subprocess.run(command, check=True, capture_output=True, text=True)
-            found = json.loads(done.stdout.strip().splitlines()[-1])
-            first = first or found["peak"]
-            ratio = found["peak"] / first
+            result = json.loads(done.stdout.strip().splitlines()[-1])
+            first = first or result["peak"]
+            ratio = result["peak"] / first
             met = ("yes" if ratio <= WITHIN else "NO") if variant == "streamed" else "results count"
             rows.append(
                 {
                     "results": variant,
                     "inputs": n,
-                    "peak MiB": f"{found['peak']:.1f}",
-                    "working MiB": f"{found['peak'] - found['before']:.1f}",
-                    "seconds": f"{found['seconds']:.1f}",
+                    "peak MiB": f"{result['peak']:.1f}",
+                    "working MiB": f"{result['peak'] - result['before']:.1f}",
+                    "seconds": f"{result['seconds']:.1f}",
                     "x the first": f"{ratio:.3f}",
                     f"within {WITHIN}": met,
                 }
             )
             print(table(rows[-1:]).splitlines()[-1], flush=True)
-    print(f"\n{table(rows)}")
-    if arguments.json:
-        Path(arguments.json).write_text(json.dumps(rows, indent=1))
+    save(rows, arguments.json)
 
 
 if __name__ == "__main__":

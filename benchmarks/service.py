@@ -1,16 +1,15 @@
-"""How long users of a service wait: one user, and sixteen at the same time, in shared batches or by turns.
+"""Waiting times of users of a service: one user, and sixteen simultaneous users.
 
-    python benchmarks/service.py [--texts 8] [--users 1 16] [--budget 200]
+    python benchmarks/service.py [--texts 8] [--users 1 16] [--budget 200] [--json out.json]
 
-Every user asks for one explanation after another, of texts of 20 words: on a GPU from a model of BERT-base
+Every user requests explanations of texts of 20 words, one after the other: on a GPU from a model of BERT-base
 size with random weights in bfloat16, else from the embedded sentiment model. `shared` is a
-`pertinent.Service`; `by turns` is `pertinent.explain` behind a lock. Prints the median and the 95th
-percentile of the seconds of an answer, and explanations per second.
+`pertinent.Service`, which shares batches; `by turns` is `pertinent.explain` with a lock. Prints the median
+and the 95th percentile of the waiting times in seconds, and the number of explanations per second.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,37 +18,26 @@ from typing import Any
 
 import numpy as np
 import torch
-from common import bert_base, random_texts, table, word_tokenizer
+from common import bert_base, new_parser, random_texts, save, seconds_of, word_tokenizer
 
 import pertinent
 
 
-def texts_of(user: int, n: int) -> list[str]:
-    """The texts that a user asks about."""
-    return random_texts(n, 22, user)
-
-
 def waits(ask: Callable[[str], Any], users: int, n: int) -> tuple[list[float], float]:
-    """The seconds of each answer, and those until all users have all their answers."""
+    """Return the seconds of each answer, and the seconds until all users have all answers."""
 
     def use(user: int) -> list[float]:
-        found = []
-        for text in texts_of(user, n):
-            begin = time.perf_counter()
-            ask(text)
-            found.append(time.perf_counter() - begin)
-        return found
+        return [seconds_of(ask, text) for text in random_texts(n, 22, user)]
 
-    begin = time.perf_counter()
+    start = time.perf_counter()
     with ThreadPoolExecutor(users) as pool:
-        found = [seconds for own in pool.map(use, range(users)) for seconds in own]
-    return found, time.perf_counter() - begin
+        seconds = [each for of_user in pool.map(use, range(users)) for each in of_user]
+    return seconds, time.perf_counter() - start
 
 
 def main() -> None:
-    """Print a row for each number of users and each way."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--texts", type=int, default=8, help="of each user")
+    parser = new_parser(__doc__)
+    parser.add_argument("--texts", type=int, default=8, help="per user")
     parser.add_argument("--users", type=int, nargs="+", default=[1, 16])
     parser.add_argument("--budget", type=int, default=200)
     arguments = parser.parse_args()
@@ -63,12 +51,12 @@ def main() -> None:
 
     rows = []
     with pertinent.Service(model) as service:
-        ways = {"shared": lambda text: service.submit(text, budget=budget).result(), "by turns": by_turns}
-        for way in ways.values():
-            waits(way, 1, 2)  # to warm up
+        calls = {"shared": lambda text: service.submit(text, budget=budget).result(), "by turns": by_turns}
+        for call in calls.values():
+            waits(call, 1, 2)  # warm-up
         for users in arguments.users:
-            for name, way in ways.items():
-                seconds, total = waits(way, users, arguments.texts)
+            for name, call in calls.items():
+                seconds, total = waits(call, users, arguments.texts)
                 rows.append(
                     {
                         "users": users,
@@ -78,7 +66,7 @@ def main() -> None:
                         "explanations per s": f"{len(seconds) / total:.1f}",
                     }
                 )
-    print(table(rows))
+    save(rows, arguments.json)
 
 
 if __name__ == "__main__":

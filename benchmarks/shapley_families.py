@@ -1,7 +1,7 @@
-"""Games that are hard to estimate: decisions, majorities, games without an even part, sharp and noisy ones.
+"""Games that are hard to estimate: decisions, majorities, games without an even part, sharp and noisy games.
 
-Half of the families decided the prior and the standard errors of `shapley`; the others (`HELD_OUT`) took no
-part in that.
+The prior and the standard errors of `shapley` were chosen by half of the families; the others are held out
+(`HELD_OUT`).
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from shapley_games import Game, of_model, table
+from shapley_games import Game, model_game, table
 
 from pertinent.array_types import Floats, Ints, Masks
 
 
 def hard_games() -> Iterator[Game]:
-    """Three games of each family."""
+    """Yield three games of each family."""
     for family, make in FAMILIES.items():
         yield from (make(family, number) for number in range(3))
 
@@ -28,14 +28,14 @@ def _signs(masks: Masks) -> Floats:
 
 
 def _sigmoid(family: str, number: int, *, length: float, shift: float, d: int) -> Game:
-    """A sigmoid model against an opposing baseline; without a shift, f(S) + f(not S) is 1."""
+    """Return a sigmoid model with an opposing baseline; without a shift, f(S) + f(not S) is 1."""
     weights = np.random.default_rng([number, d]).normal(size=d)
     weights *= length / np.linalg.norm(weights)
     return table(family, lambda masks: 1 / (1 + np.exp(-_signs(masks) @ weights - shift)), d)
 
 
 def _voting(family: str, number: int, *, quota: float) -> Game:
-    """1 with more than this share of all votes, else 0."""
+    """Return a game with value 1 for more than this share of all votes, else 0."""
     d = (12, 20, 40)[number]
     votes = np.random.default_rng(number).integers(1, 12, size=d)
     needed = int(quota * votes.sum()) + 1
@@ -43,7 +43,7 @@ def _voting(family: str, number: int, *, quota: float) -> Game:
 
 
 def _power(votes: Ints, needed: int) -> Floats:
-    """Shapley values of voters: numbers of coalitions by size and votes that each of them decides."""
+    """Compute the Shapley values of voters from the number of decided coalitions by size and votes."""
     d, total = len(votes), int(votes.sum())
     power = np.zeros(d)
     for voter in range(d):
@@ -57,7 +57,7 @@ def _power(votes: Ints, needed: int) -> Floats:
 
 
 def _network(family: str, number: int, *, hard: bool) -> Game:
-    """A network of one hidden layer with random weights, or the sign of its answer."""
+    """Return a network of one hidden layer with random weights, or the sign of its output."""
     rng, d = np.random.default_rng(number), 12
     inner, bias, outer = rng.normal(size=(d, 16)) / np.sqrt(d), rng.normal(size=16), rng.normal(size=16) / 4
 
@@ -69,7 +69,7 @@ def _network(family: str, number: int, *, hard: bool) -> Game:
 
 
 def _glove(family: str, number: int) -> Game:
-    """The number of pairs of a left and a right glove; sometimes there are fewer left ones."""
+    """Return the number of pairs of a left and a right glove."""
     left = np.arange(16) < (8, 6, 4)[number]
     return table(
         family, lambda masks: np.minimum(masks[:, left].sum(1), masks[:, ~left].sum(1)).astype(float), 16
@@ -77,7 +77,7 @@ def _glove(family: str, number: int) -> Game:
 
 
 def _airport(family: str, number: int) -> Game:
-    """The largest of the costs of the features; each stretch of it is shared by all who need it."""
+    """Return the largest cost of the features, whose increments are shared by all features that need them."""
     d = (16, 30, 60)[number]
     costs = np.random.default_rng(number).gamma(2, size=d)
     order = np.argsort(costs)
@@ -87,7 +87,7 @@ def _airport(family: str, number: int) -> Game:
 
 
 def _pairs(family: str, number: int, *, singles: float) -> Game:
-    """Products of pairs, and the features themselves."""
+    """Return a sum of single features and of products of pairs."""
     rng, d = np.random.default_rng(number), (12, 24, 40)[number]
     single, pair = singles * rng.normal(size=d), np.triu(rng.normal(size=(d, d)), 1)
     truth = single + (pair.sum(axis=0) + pair.sum(axis=1)) / 2
@@ -95,7 +95,7 @@ def _pairs(family: str, number: int, *, singles: float) -> Game:
 
 
 def _sparse(family: str, number: int) -> Game:
-    """A sum of 15 unanimity games of at most 4 of 40 features."""
+    """Return a sum of 15 unanimity games of at most 4 of 40 features."""
     rng, d = np.random.default_rng(number), 40
     members = [rng.choice(d, rng.integers(1, 5), replace=False) for _ in range(15)]
     weights = rng.uniform(-1, 1, size=15)
@@ -111,29 +111,31 @@ def _sparse(family: str, number: int) -> Game:
 
 
 def _nk(family: str, number: int) -> Game:
-    """Kauffman's NK game: the mean of 14 tables, each of a feature and three others."""
+    """Return Kauffman's NK game: the mean of 14 tables, each of a feature and three others."""
     rng, d = np.random.default_rng(number), 14
     members = [np.append(rng.choice(np.delete(np.arange(d), i), 3, replace=False), i) for i in range(d)]
     tables = rng.random((d, 16))
-    place = 1 << np.arange(4)
+    powers = 1 << np.arange(4)
     return table(
         family,
-        lambda masks: np.mean([t[masks[:, m] @ place] for m, t in zip(members, tables, strict=True)], axis=0),
+        lambda masks: np.mean(
+            [t[masks[:, m] @ powers] for m, t in zip(members, tables, strict=True)], axis=0
+        ),
         d,
     )
 
 
 def _noisy(family: str, number: int) -> Game:
-    """A sum of the features, and for each mask a noise of its own."""
+    """Return a sum of the features plus independent noise for each mask."""
     rng, d = np.random.default_rng(number), 12
     weights, noise = rng.normal(size=d), rng.normal(size=2**d) / 2
     return table(family, lambda masks: masks @ weights + noise[masks @ (1 << np.arange(d))], d)
 
 
 def _rows(family: str, number: int, *, kind: str) -> Game:
-    """A row under a support vector regressor or a classifier by nearest neighbours."""
+    """Return a row with a support vector regressor or a nearest-neighbours classifier."""
     model, rows = _estimator(kind)
-    return table(family, *of_model(model, rows[(3, len(rows) // 2, len(rows) - 5)[number]]))
+    return table(family, *model_game(model, rows[(3, len(rows) // 2, len(rows) - 5)[number]]))
 
 
 @cache
@@ -185,4 +187,4 @@ HELD_OUT = (
     "support vectors",
     "neighbours",
 )
-"""Families that took no part in choosing the prior and the standard errors."""
+"""Families that were not used to choose the prior and the standard errors."""

@@ -1,4 +1,4 @@
-"""Games whose Shapley values are known: all 2^d answers in a table, or a long text and a long run."""
+"""Games with known Shapley values: tables of all 2^d values, and long texts with values from a long run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 import pertinent
 from pertinent.array_types import Floats, Masks
-from pertinent.explainers.shapley.gaussian_process import fit
+from pertinent.explainers.shapley.gaussian_process import fit, noise_variances
 from pertinent.explainers.shapley.mask_design import spread_pairs
 from pertinent.explainers.shapley.shapley_sampling import draw_orders, prefixes
 from pertinent.masks import all_coalitions, full_mask, mask_bytes, shapley_values_of
@@ -37,32 +37,44 @@ LONG_REVIEWS = (
     ),
 )
 PAIRS_OF_ORDERS = 250
-"""Of a long run."""
+"""Number of pairs of orders in a long run."""
 
 
 @dataclass(eq=False)
 class Game:
-    """Values of masks, and the Shapley values with their own mean squared error; counts distinct masks."""
+    """Game with known Shapley values.
+
+    Attributes
+    ----------
+    family, d
+        The name of its family, and the number of features.
+    function
+        A function from masks (masks, features) to values (masks,).
+    truth, truth_error
+        The Shapley values (features,), and their mean squared error.
+    evaluated
+        The distinct masks that were evaluated.
+    """
 
     family: str
     d: int
     function: Callable[[Masks], Floats]
     truth: Floats
-    own_error: float = 0.0
-    asked: set[bytes] = field(default_factory=set)
+    truth_error: float = 0.0
+    evaluated: set[bytes] = field(default_factory=set)
 
     def __call__(self, masks: Any) -> Floats:
-        """The values."""
+        """Return the values of masks, and record the masks."""
         masks = np.atleast_2d(masks) > 0.5
-        self.asked.update(mask_bytes(masks))
+        self.evaluated.update(mask_bytes(masks))
         return self.function(masks)
 
 
 def exact_games() -> Iterator[Game]:
-    """Texts of 10 to 12 words, rows under forests and boosting, and sums of unanimity games."""
+    """Yield texts of 10 to 12 words, rows with forests and boosting, and sums of unanimity games."""
     for name, texts in (("sentiment", REVIEWS), ("topics", NEWS)):
         model = pertinent.load(name)
-        yield from (table(name, *of_model(model, text)) for text in texts)
+        yield from (table(name, *model_game(model, text)) for text in texts)
     from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
     from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor, RandomForestClassifier
 
@@ -75,31 +87,30 @@ def exact_games() -> Iterator[Game]:
         rows, truth = load(return_X_y=True)
         rows = rows[:, :12]
         model = pertinent.wrap(estimator.fit(rows, truth), background=rows[:: len(rows) // 30])
-        yield from (table(name, *of_model(model, rows[i])) for i in (3, len(rows) // 2, len(rows) - 5))
+        yield from (table(name, *model_game(model, rows[i])) for i in (3, len(rows) // 2, len(rows) - 5))
     rng = np.random.default_rng(0)
     for _ in range(3):
         yield table("unanimity games", _unanimity(rng, 12), 12)
 
 
 def long_games(n: int) -> Iterator[Game]:
-    """Reviews of 34 words and more, each answered once; the truth is that of a long run."""
+    """Yield reviews of 34 words; their truth comes from a long run."""
     model = pertinent.load("sentiment")
     for text in LONG_REVIEWS[:n]:
-        function, d = of_model(model, text)
-        remembered = _remembering(function)
-        truth, own_error = _long_run(remembered, d)
-        yield Game("long reviews", d, remembered, truth, own_error)
+        function, d = model_game(model, text)
+        cached = cache_values(function)
+        yield Game("long reviews", d, cached, *_long_run(cached, d))
 
 
 def _unanimity(rng: np.random.Generator, d: int) -> Callable[[Masks], Floats]:
-    """A sum of 30 unanimity games with random members."""
+    """Return a sum of 30 unanimity games with random members."""
     members = [rng.choice(d, rng.integers(1, d + 1), replace=False) for _ in range(30)]
     weights = rng.uniform(-1, 1, size=30)
     return lambda masks: sum(w * masks[:, m].all(axis=1) for w, m in zip(weights, members, strict=True))
 
 
-def of_model(model: Any, raw: Any) -> tuple[Callable[[Masks], Floats], int]:
-    """The target's value for masks, and the number of features."""
+def model_game(model: Any, raw: Any) -> tuple[Callable[[Masks], Floats], int]:
+    """Return a function from masks to the target's value, and the number of features."""
     input = model.prepare(raw)
     removal = removals.make(model.default_removal(input)).bind(model)
 
@@ -119,31 +130,31 @@ def of_model(model: Any, raw: Any) -> tuple[Callable[[Masks], Floats], int]:
 
 
 def table(family: str, function: Callable[[Masks], Floats], d: int) -> Game:
-    """A game whose answers are all asked for at once."""
+    """Return a game with a table of the values of all masks."""
     table = function(all_coalitions(d))
-    place = 1 << np.arange(d)
-    return Game(family, d, lambda masks: table[masks @ place], shapley_values_of(table))
+    powers = 1 << np.arange(d)
+    return Game(family, d, lambda masks: table[masks @ powers], shapley_values_of(table))
 
 
-def _remembering(function: Callable[[Masks], Floats]) -> Callable[[Masks], Floats]:
-    """The same function, that computes the value of a mask only once."""
-    known: dict[bytes, float] = {}
+def cache_values(function: Callable[[Masks], Floats]) -> Callable[[Masks], Floats]:
+    """Return a function that computes the value of each mask only once."""
+    cached: dict[bytes, float] = {}
 
     def values(masks: Masks) -> Floats:
         keys = mask_bytes(masks)
-        new = {key: row for row, key in enumerate(keys) if key not in known}
+        new = {key: row for row, key in enumerate(keys) if key not in cached}
         if new:
-            known.update(zip(new, function(masks[list(new.values())]).tolist(), strict=True))
-        return np.array([known[key] for key in keys])
+            cached.update(zip(new, function(masks[list(new.values())]).tolist(), strict=True))
+        return np.array([cached[key] for key in keys])
 
     return values
 
 
 def _long_run(function: Callable[[Masks], Floats], d: int) -> tuple[Floats, float]:
-    """Shapley values by many pairs of orders, and their mean squared error.
+    """Estimate Shapley values by many pairs of orders; return them and their mean squared error.
 
-    The orders walk through what a process of 400 pairs of masks does not explain, and its own values are
-    added: without bias, as orders alone are, but with less variance.
+    A Gaussian process of 400 pairs of masks is a control variate: the orders walk through its residuals, and
+    its Shapley values are added. The estimate is unbiased, with less variance than without the process.
     """
     rng = np.random.default_rng(12345)
     masks = np.concatenate([full_mask(d), spread_pairs(full_mask(d)[:0], 400, rng)])
@@ -152,15 +163,15 @@ def _long_run(function: Callable[[Masks], Floats], d: int) -> tuple[Floats, floa
     prior = fit(masks, odd, even)
     x = np.where(masks, 1.0, -1.0)
     covariance = prior.covariance(x, x)
-    covariance[np.diag_indices(len(x))] += prior.noise_of(len(x), covariance[0, 0])
+    covariance[np.diag_indices(len(x))] += noise_variances(prior.noise, len(x), covariance[0, 0])
     alpha = np.linalg.solve(covariance, odd[:, 0])
     surrogate_values = prior.covariance_with_values(x).T @ alpha
     orders = draw_orders(rng, 2 * PAIRS_OF_ORDERS, d, antithetic=True)
     walked = prefixes(orders)
     ends = np.array([-1.0, 1.0])[:, None] * np.ones((1, d))
     path = np.empty((len(orders), d + 1))
-    end_rests = np.array([complements[0], values[0]]) - prior.covariance(ends, x) @ alpha
-    path[:, 0], path[:, -1] = end_rests
+    end_residuals = np.array([complements[0], values[0]]) - prior.covariance(ends, x) @ alpha
+    path[:, 0], path[:, -1] = end_residuals
     for row, part in enumerate(walked):
         path[row, 1:-1] = function(part) - prior.covariance(np.where(part, 1.0, -1.0), x) @ alpha
     gains = np.empty((len(orders), d))

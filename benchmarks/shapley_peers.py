@@ -1,6 +1,6 @@
-"""Other libraries' Shapley estimators, and three of papers that no library has released, on any game.
+"""Shapley estimators of other libraries, and of three papers without a released implementation.
 
-A peer is a function of a game, a number of evaluations and a seed; it may ask for a few more masks.
+A peer is a function of a game, a number of evaluations and a seed; it may evaluate a few more masks.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ Peer = Callable[[Game, int, int], Floats]
 
 @cache
 def peers() -> dict[str, Peer]:
-    """Those whose library is installed; says which are not."""
-    found: dict[str, Peer] = {}
-    for library, its_peers in PEERS.items():
+    """Return the peers whose library is installed, and print the missing ones."""
+    installed: dict[str, Peer] = {}
+    for library, estimators in PEERS.items():
         if find_spec(library) is None:
-            print(f"{library} is not installed: without {', '.join(its_peers)}", flush=True)
+            print(f"{library} is not installed: without {', '.join(estimators)}", flush=True)
         else:
-            found |= its_peers
-    return found
+            installed |= estimators
+    return installed
 
 
 def with_at_least(peer: Peer, game: Game, evaluations: int, seed: int) -> Floats:
-    """A peer's scores from at least so many distinct masks, however many it must be told to take."""
-    told = evaluations
+    """Return a peer's scores from at least this number of distinct masks."""
+    setting = evaluations
     for _ in range(8):
-        game.asked.clear()
+        game.evaluated.clear()
         np.random.seed(seed)  # noqa: NPY002 - shap and captum draw from the global generator
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            scores = peer(game, told, seed)
-        if len(game.asked) >= evaluations:
+            scores = peer(game, setting, seed)
+        if len(game.evaluated) >= evaluations:
             break
-        told += max(evaluations - len(game.asked), told // 20)
+        setting += max(evaluations - len(game.evaluated), setting // 20)
     return np.asarray(scores, dtype=np.float64).reshape(-1)
 
 
@@ -103,13 +103,13 @@ def _shapiq(name: str, **settings: Any) -> Peer:
 
 
 def _leverage_shap(game: Game, n: int, seed: int) -> Floats:
-    """Sizes drawn equally often, and weighted back to the Shapley kernel (Musco & Witter 2025)."""
+    """Draw all sizes equally often, and weight masks by the Shapley kernel (Musco & Witter 2025)."""
     pairs, weight = _leverage_pairs(game.d, (n - 2) // 2, seed)
-    return _regressed(game, Coalitions(pairs, weight, 0), game(np.concatenate([pairs, ~pairs])))
+    return _regress(game, Coalitions(pairs, weight, 0), game(np.concatenate([pairs, ~pairs])))
 
 
 def _odd_shap(game: Game, n: int, seed: int) -> Floats:
-    """The same regression with the odd sets that matter in boosted trees as well (Fumagalli et al. 2026)."""
+    """Add the strongest odd sets of boosted trees to the regression (Fumagalli et al. 2026)."""
     pairs, weight = _leverage_pairs(game.d, (n - 2) // 2, seed)
     values = game(np.concatenate([pairs, ~pairs]))
     terms = _boosted_terms(np.concatenate([pairs, ~pairs]), values, seed)
@@ -131,9 +131,9 @@ def _odd_shap(game: Game, n: int, seed: int) -> Floats:
 
 
 def _boosted(game: Game, n: int, seed: int) -> Floats:
-    """Values of boosted trees, and of a regression on what they do not explain (Witter et al. 2025)."""
-    found = draw_coalitions(game.d, (n - 2) // 2, np.random.default_rng(seed))
-    masks = np.concatenate([found.pairs, ~found.pairs])
+    """Add a regression on the residuals to the values of boosted trees (Witter et al. 2025)."""
+    coalitions = draw_coalitions(game.d, (n - 2) // 2, np.random.default_rng(seed))
+    masks = np.concatenate([coalitions.pairs, ~coalitions.pairs])
     values = game(masks)
     terms = _boosted_terms(masks, values, seed)
     scores, surrogate = np.zeros(game.d), np.zeros(len(masks))
@@ -143,22 +143,22 @@ def _boosted(game: Game, n: int, seed: int) -> Floats:
         both += coefficient * np.array([(-1.0) ** len(members), 1.0])
         if len(members) % 2:
             scores[list(members)] += 2 * coefficient / len(members)
-    return np.asarray(scores + _regressed(game, found, values - surrogate, both))
+    return np.asarray(scores + _regress(game, coalitions, values - surrogate, both))
 
 
-def _regressed(game: Game, found: Coalitions, values: Floats, less: Floats | float = 0.0) -> Floats:
-    """Kernel-shap's regression."""
-    empty, full = _ends(game) - less
-    return solve(found, (values - empty)[:, None], np.array([full - empty]))[0][:, 0]
+def _regress(game: Game, coalitions: Coalitions, values: Floats, offset: Floats | float = 0.0) -> Floats:
+    """Solve kernel-shap's regression; `offset` is subtracted from the values of the empty and full masks."""
+    empty, full = _ends(game) - offset
+    return solve(coalitions, (values - empty)[:, None], np.array([full - empty]))[0][:, 0]
 
 
 def _ends(game: Game) -> Floats:
-    """The values of the empty and of the full mask."""
+    """Return the values of the empty and of the full mask."""
     return game(np.stack([np.zeros(game.d), np.ones(game.d)]).astype(np.bool_))
 
 
 def _leverage_pairs(d: int, n: int, seed: int) -> tuple[Masks, Floats]:
-    """Distinct masks of sizes drawn equally often, and their weights."""
+    """Draw distinct masks of equally frequent sizes; return them and their weights."""
     rng = np.random.default_rng(seed)
     size = rng.integers(1, d, size=20 * n)
     masks = np.argsort(rng.random((20 * n, d)), axis=1).argsort(axis=1) < size[:, None]
@@ -169,7 +169,7 @@ def _leverage_pairs(d: int, n: int, seed: int) -> tuple[Masks, Floats]:
 
 
 def _boosted_terms(masks: Masks, values: Floats, seed: int) -> dict[tuple[int, ...], float]:
-    """What boosted trees are as a sum over sets of products of ±1."""
+    """Write boosted trees as a sum over sets of products of ±1; return the coefficients."""
     import lightgbm
 
     data = lightgbm.Dataset(masks.astype(float), values)
@@ -183,7 +183,7 @@ def _boosted_terms(masks: Masks, values: Floats, seed: int) -> dict[tuple[int, .
 
 
 def _terms_of(node: dict[str, Any]) -> dict[tuple[int, ...], float]:
-    """The same of one tree: without a feature it goes left, with it right."""
+    """Return the coefficients of one tree, which goes left without a feature and right with it."""
     if "leaf_value" in node:
         return {(): node["leaf_value"]}
     found: dict[tuple[int, ...], float] = {}
@@ -220,4 +220,4 @@ PEERS: dict[str, dict[str, Peer]] = {
     },
 }
 SLOW = {"captum KernelShap": 2}
-"""The seeds of those that would take most of the time."""
+"""Number of seeds of peers that would take most of the time."""

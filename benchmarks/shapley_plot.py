@@ -1,4 +1,4 @@
-"""A picture of error against evaluations, one panel for each family."""
+"""Figure of error by the number of evaluations, with a panel for each family."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ COLOURS = {"shapley": "#c0392b", "kernel-shap": "black", "shapley-sampling": "#7
 
 
 def plot(errors: dict[tuple[str, int], dict[str, list[float]]], ours: tuple[str, ...], path: str) -> None:
-    """Ours thick, peers thin; where a peer is far above all of ours its line leaves the panel."""
+    """Draw our methods thick and peers thin; panels are cut far above our methods."""
     import matplotlib as mpl
 
     mpl.use("Agg")

@@ -1,27 +1,28 @@
-"""Shapley values of models of trees: processor time beside shap, and beside an older checkout.
+"""Shapley values of tree models: processor time compared with shap, and with an older checkout.
 
-    OMP_NUM_THREADS=1 python benchmarks/trees.py [--before ../older/src]
+    OMP_NUM_THREADS=1 python benchmarks/trees.py [--before ../older/src] [--json out.json]
 
-Ten columns, two of them categories. shap and the older code are timed on fewer rows, and their time for all
-rows is extrapolated; shap explains the numbers that the last step of a pipeline reads. A ratio is our time
-divided by theirs. shap has no exact values of probabilities of boosted trees, nor of categorical splits.
+The rows have ten columns, two of them categorical. shap and the older code run on fewer rows, and their time
+for all rows is extrapolated; for a pipeline, shap explains the columns of the last step. A ratio is our time
+divided by theirs. shap has no exact values for probabilities of boosted trees or for categorical splits.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
 import sys
 import time
 import warnings
+from argparse import SUPPRESS
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+from common import new_parser, save
 
 import pertinent
 
@@ -30,7 +31,7 @@ TRAINING = 3000
 
 @dataclass(frozen=True)
 class Setup:
-    """An estimator, the number of background rows, the scale, and whether shap gives the same values."""
+    """Estimator, number of background rows, scale, and whether shap computes the same values."""
 
     make: Callable[[], Any]
     frame: bool
@@ -40,7 +41,7 @@ class Setup:
 
 
 def _data(*, frame: bool) -> tuple[Any, Any]:
-    """Rows, as numbers or as a data frame with two columns of categories, and their classes."""
+    """Return rows, as numbers or as a data frame with two categorical columns, and their classes."""
     import pandas as pd
 
     rng = np.random.default_rng(0)
@@ -49,10 +50,10 @@ def _data(*, frame: bool) -> tuple[Any, Any]:
     score = rows[:, 0] + rows[:, 1] * rows[:, 2] + np.isin(rows[:, 8], [1, 3]) + rng.normal(size=len(rows))
     if not frame:
         return rows, (score > 0.5).astype(int)
-    found = pd.DataFrame(rows, columns=list("abcdefghij"))
+    table = pd.DataFrame(rows, columns=list("abcdefghij"))
     for name in "ij":
-        found[name] = found[name].map(dict(enumerate(["red", "green", "blue", "grey"])))
-    return found, (score > 0.5).astype(int)
+        table[name] = table[name].map(dict(enumerate(["red", "green", "blue", "grey"])))
+    return table, (score > 0.5).astype(int)
 
 
 def _pipeline(estimator: Any) -> Any:
@@ -85,7 +86,7 @@ def _setups() -> dict[str, Setup]:
     def with_categories() -> Any:
         return HistGradientBoostingClassifier(categorical_features=[8, 9], random_state=0)
 
-    found = {
+    setups = {
         "xgboost, log-odds": Setup(
             lambda: XGBClassifier(n_jobs=1), frame=False, background=100, scale="logit", in_shap=True
         ),
@@ -105,29 +106,29 @@ def _setups() -> dict[str, Setup]:
     if find_spec("catboost") is not None:
         from catboost import CatBoostClassifier
 
-        found["catboost, log-odds"] = Setup(
+        setups["catboost, log-odds"] = Setup(
             lambda: CatBoostClassifier(iterations=100, verbose=0, allow_writing_files=False, thread_count=1),
             frame=False,
             background=50,
             scale="logit",
             in_shap=True,
         )
-    return found
+    return setups
 
 
 def _fitted(setup: Setup) -> tuple[Any, Any, Any]:
-    """The estimator, the background, and the rows to explain."""
+    """Return the fitted estimator, the background, and the rows to explain."""
     rows, classes = _data(frame=setup.frame)
     estimator = setup.make().fit(rows[:TRAINING], classes[:TRAINING])
     return estimator, rows[TRAINING : TRAINING + setup.background], rows[TRAINING + 200 :]
 
 
 def _ours(setup: Setup, n: int) -> float:
-    """Processor seconds of `shapley` for n rows."""
+    """Return the processor seconds of `shapley` for n rows."""
     estimator, background, rows = _fitted(setup)
     options: dict[str, Any] = {"removal": f"background:rows={setup.background}", "progress": False}
     seconds = 0.0
-    for some in (rows[n : n + 1], rows[:n]):  # the first loads what is loaded once
+    for some in (rows[n : n + 1], rows[:n]):  # the first call is a warm-up
         model = pertinent.wrap(estimator, background=background)
         start = time.process_time()
         pertinent.explain(model, some, "shapley", scale=setup.scale, budget=2**10, **options)
@@ -136,7 +137,7 @@ def _ours(setup: Setup, n: int) -> float:
 
 
 def _shap(setup: Setup, n: int) -> float:
-    """Processor seconds of shap's interventional TreeExplainer for n rows."""
+    """Return the processor seconds of shap's interventional TreeExplainer for n rows."""
     import shap
 
     estimator, background, rows = _fitted(setup)
@@ -151,41 +152,44 @@ def _shap(setup: Setup, n: int) -> float:
 
 
 def _before(source: str, name: str, n: int) -> float:
-    """Processor seconds of `shapley` of another checkout for n rows; NaN if it fails."""
+    """Return the processor seconds of `shapley` of another checkout for n rows; NaN if it fails."""
     command = [sys.executable, __file__, "--time", name, "--rows", str(n)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([source, os.environ.get("PYTHONPATH", "")])}
-    found = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
-    return float(json.loads(found.stdout.splitlines()[-1])) if found.returncode == 0 else np.nan
+    done = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
+    return float(json.loads(done.stdout.splitlines()[-1])) if done.returncode == 0 else np.nan
 
 
 def main() -> None:
-    """Print a line for each set-up."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = new_parser(__doc__)
     parser.add_argument("--rows", type=int, default=5000)
     parser.add_argument("--shap-rows", type=int, default=200)
     parser.add_argument("--before", help="the `src` folder of an older checkout")
     parser.add_argument("--before-rows", type=int, default=2)
-    parser.add_argument("--time", help=argparse.SUPPRESS)
-    given = parser.parse_args()
+    parser.add_argument("--time", help=SUPPRESS)
+    arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     setups = _setups()
-    if given.time:
-        print(json.dumps(_ours(setups[given.time], given.rows)))
+    if arguments.time:
+        print(json.dumps(_ours(setups[arguments.time], arguments.rows)))
         return
-    print(f"processor seconds for {given.rows:,} rows, and our time divided by the others'")
-    print(f"{'':40}{'ours':>9}{'shap':>9}{'ratio':>8}{'before':>10}{'ratio':>9}")
+    rows = []
     for name, setup in setups.items():
-        ours = _ours(setup, given.rows)
-        line = f"{name:40}{ours:>9.1f}"
+        ours = _ours(setup, arguments.rows)
+        row = {
+            "model": name,
+            "background rows": setup.background,
+            "ours, s": f"{ours:.1f}",
+            "ours / shap": "–",
+        }
         if setup.in_shap:
-            theirs = _shap(setup, given.shap_rows) * given.rows / given.shap_rows
-            line += f"{theirs:>9.1f}{ours / theirs:>8.2f}"
-        else:
-            line += f"{'–':>9}{'–':>8}"
-        if given.before:
-            before = _before(given.before, name, given.before_rows) * given.rows / given.before_rows
-            line += f"{before:>10.1f}{ours / before:>9.4f}"
-        print(line, flush=True)
+            theirs = _shap(setup, arguments.shap_rows) * arguments.rows / arguments.shap_rows
+            row["ours / shap"] = f"{ours / theirs:.2f}"
+        if arguments.before:
+            before = _before(arguments.before, name, arguments.before_rows)
+            row["ours / before"] = f"{ours / (before * arguments.rows / arguments.before_rows):.4f}"
+        print(row, flush=True)
+        rows.append(row)
+    save(rows, arguments.json)
 
 
 if __name__ == "__main__":

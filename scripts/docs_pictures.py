@@ -1,6 +1,6 @@
 """Draw the pictures of the documentation: python scripts/docs_pictures.py docs/pictures
 
-Those of pages need Chromium, which is looked for on the path, and those of the web page Playwright, too.
+Pictures of pages require Chromium on the path, and pictures of the web app also Playwright.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ PAIR = ("The acting is superb.", "The ending drags, and the jokes are flat.")
 SUBJECTS = ("The plot", "The acting", "The first hour", "The ending", "The score", "The script")
 PRAISE = ("is a quiet joy from start to finish", "holds you until the very last scene")
 BLAME = ("is a mess from start to finish", "is dull, slow and far too long")
-OPINIONS = [f"{subject} {said}." for subject in SUBJECTS for said in (*PRAISE, *BLAME)]
+OPINIONS = [f"{subject} {predicate}." for subject in SUBJECTS for predicate in (*PRAISE, *BLAME)]
 LABELS = ["positive", "positive", "negative", "negative"] * len(SUBJECTS)
 
 
 def draw_all(folder: Path) -> None:
-    """Draw every picture that can be drawn on this machine."""
+    """Draw all pictures, except for those of pages without Chromium."""
     mpl.use("agg")
     folder.mkdir(parents=True, exist_ok=True)
     names = ("sentiment", "topics", "digits", "diabetes")
@@ -90,27 +90,27 @@ def draw_all(folder: Path) -> None:
     console.save_svg(str(folder / "terminal.svg"), title="pertinent explain")
     chromium = shutil.which("chromium")
     if chromium is None:
-        print("No Chromium: the picture of a report is left as it is.")
+        print("Chromium is missing: pictures of pages are not updated.")
         return
     with tempfile.TemporaryDirectory() as scratch:
         page = Path(scratch) / "report.html"
         pertinent.save_report(several, page)
         flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={scratch}/profile"]
         size = ["--window-size=1000,1100", "--hide-scrollbars"]
-        made = f"--screenshot={folder.resolve() / 'report.png'}"
-        subprocess.run(  # noqa: S603  the page is our own
-            [chromium, *flags, *size, made, page.as_uri()], check=True, capture_output=True
+        screenshot = f"--screenshot={folder.resolve() / 'report.png'}"
+        subprocess.run(  # noqa: S603  a local page
+            [chromium, *flags, *size, screenshot, page.as_uri()], check=True, capture_output=True
         )
     web_pages(folder, chromium)
     study_page(folder, chromium)
 
 
 def web_pages(folder: Path, chromium: str) -> None:
-    """Pictures of the web page."""
+    """Draw the pictures of the web app."""
     from playwright.sync_api import sync_playwright
 
     def serve(saved: Path, **settings: Any) -> str:
-        """The address of a page with saved explanations."""
+        """Start the web app with saved explanations, and return its address."""
         addresses: Queue[str] = Queue()
         settings |= {"port": 0, "started": addresses.put, "browse": saved}
         Thread(target=pertinent.serve, kwargs=settings, daemon=True).start()
@@ -121,7 +121,7 @@ def web_pages(folder: Path, chromium: str) -> None:
         saved = Path(scratch) / "reviews.parquet"
         pertinent.compare(pertinent.load("sentiment"), OPINIONS, ["shapley"], budget=200, out=saved)
         address = serve(saved)
-        # Noise, so that there are mistakes to see.
+        # Noise leads to wrong predictions, which the page shows.
         noise = np.random.default_rng(0).normal(size=wines.test_rows.shape) * wines.rows.std(axis=0)
         rows = Path(scratch) / "wines.parquet"
         pertinent.compare(pertinent.load("table"), wines.test_rows + noise, ["shapley"], budget=200, out=rows)
@@ -161,19 +161,19 @@ EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
 
 
 def example(name: str) -> Any:
-    """One of the documentation's examples, as a module."""
+    """Import an example of the documentation."""
     sys.path.append(str(EXAMPLES))
     return import_module(name)
 
 
 def time_series() -> Any:
-    """What the example of a modality of one's own draws."""
+    """Draw the figure of the example of a custom modality."""
     with tempfile.TemporaryDirectory() as scratch:
         return example("time_series").main(Path(scratch)).plot()
 
 
 def study_page(folder: Path, chromium: str) -> None:
-    """A picture of a question of the example study."""
+    """Draw the picture of a question of the example study."""
     from playwright.sync_api import sync_playwright
 
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as driver:
@@ -189,8 +189,8 @@ def study_page(folder: Path, chromium: str) -> None:
         page.fill("[name=name]", "Ada")
         page.click("text=Begin")
         while not page.locator(".two").count():
-            asked = page.locator("h1").inner_text()
-            value = asked[-2] if "please choose" in asked else None
+            question = page.locator("h1").inner_text()
+            value = question[-2] if "please choose" in question else None
             page.locator(f"[name=answer][value='{value}']" if value else "[name=answer]").last.check(
                 force=True
             )
@@ -202,7 +202,7 @@ def study_page(folder: Path, chromium: str) -> None:
 
 
 def eight() -> Any:
-    """An image of the digit 8 that comes with scikit-learn."""
+    """Return scikit-learn's first image of the digit 8."""
     from sklearn.datasets import load_digits
 
     data = load_digits()

@@ -1,4 +1,4 @@
-"""Data of the embedded models: texts read, packed for a trip and varied; tokens batched and hidden."""
+"""Data of the embedded models: reading, packing and varying texts; batching and masking tokens."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ TREEBANK_JOINS = re.compile(r" (n't|'[a-z]+\b|[.,!?;:])")
 
 @dataclass(frozen=True)
 class Corpus:
-    """What one model is trained and measured on. No text of `measured` is in the other two."""
+    """Texts that one model is trained and measured on; `measured` has no text in common with the others."""
 
     classes: tuple[str, ...]
     labelled: list[Example]
@@ -52,7 +52,7 @@ class Corpus:
     rights: str
 
     def shortened(self, size: int) -> Corpus:
-        """The same with at most `size` texts of each kind, for a check."""
+        """Return a corpus with at most `size` texts of each kind, for a check."""
         measured = {name: examples[:size] for name, examples in self.measured.items()}
         return Corpus(
             self.classes, self.labelled[:size], self.unlabelled[:size], measured, self.sizes, self.rights
@@ -60,7 +60,7 @@ class Corpus:
 
 
 def read_rows(data: Path, name: str) -> list[dict[str, Any]]:
-    """Rows of ``data/name``, packed or parquet; packed needs the standard library alone."""
+    """Read the rows of ``data/name``, packed or Parquet; packed needs only the standard library."""
     packed = data / f"{name}.jsonl.gz"
     if packed.exists():
         with gzip.open(packed, "rt", encoding="utf-8") as lines:
@@ -83,7 +83,7 @@ def pack_texts(data: Path, packed: Path) -> None:
 
 
 def sentiment_corpus(data: Path) -> Corpus:
-    """SST-2, with IMDB and ERASER movie reviews beside it."""
+    """Read SST-2, and IMDB and ERASER movie reviews."""
     rows = {name: read_rows(data, name) for name in COLUMNS if not name.startswith("ag_news")}
     measured = {split: _examples(rows[f"sst2/{split}"]) for split in ("dev", "test")}
     held_out = _normalised(text for examples in measured.values() for text, _ in examples)
@@ -98,13 +98,13 @@ def sentiment_corpus(data: Path) -> Corpus:
         labelled=_without(held_out, dict.fromkeys(phrases + review_ends)),
         unlabelled=_texts_without(held_out, unlabelled),
         measured=measured,
-        sizes={name: len(found) for name, found in rows.items()},
+        sizes={name: len(texts) for name, texts in rows.items()},
         rights="SST-2, IMDB and ERASER movies: no licence stated by the sources; research use.",
     )
 
 
 def topics_corpus(data: Path) -> Corpus:
-    """AG News, with its titles and descriptions apart as unlabelled texts."""
+    """Read AG News, and its titles and descriptions as unlabelled texts."""
     rows = {name: read_rows(data, name) for name in COLUMNS if name.startswith("ag_news")}
     measured = {"test": _examples(rows["ag_news/test"])}
     held_out = _normalised(text for text, _ in measured["test"])
@@ -115,7 +115,7 @@ def topics_corpus(data: Path) -> Corpus:
         labelled=_without(held_out, _examples(rows["ag_news/train"])),
         unlabelled=_texts_without(held_out, (half for pair in halves for half in pair if half)),
         measured=measured,
-        sizes={name: len(found) for name, found in rows.items()},
+        sizes={name: len(texts) for name, texts in rows.items()},
         rights="AG News: for research and any other non-commercial activity.",
     )
 
@@ -124,7 +124,7 @@ CORPORA: dict[str, Callable[[Path], Corpus]] = {"sentiment": sentiment_corpus, "
 
 
 def variations(texts: list[str], size: int, seed: int) -> list[str]:
-    """Draw `size` spans, thinned texts, plainly written texts and joined pairs of `texts`."""
+    """Draw `size` spans, thinned texts, detokenised texts and joined pairs of `texts`."""
     rng = random.Random(seed)
     ways: list[Callable[[str], str]] = [
         plainly_written,
@@ -138,7 +138,7 @@ def variations(texts: list[str], size: int, seed: int) -> list[str]:
 
 
 def plainly_written(text: str) -> str:
-    """Undo what the corpora did to their texts: treebank tokens and leftovers of HTML."""
+    """Undo treebank tokenisation and remove leftovers of HTML."""
     for leftover, plain in HTML_LEFTOVERS.items():
         text = text.replace(leftover, plain)
     text = re.sub(r"</?[a-z]+>", " ", html.unescape(text))
@@ -203,7 +203,7 @@ class Tokens:
 
     @classmethod
     def from_texts(cls, texts: list[str], tokenizer: Tokenizer, device: torch.device) -> Tokens:
-        """Tokenise `texts`, some at a time to bound the memory."""
+        """Tokenise `texts` in chunks that limit the memory."""
         flat, counts = array("i"), array("q")
         for first in range(0, len(texts), TEXTS_TOKENISED_AT_ONCE):
             for encoding in tokenizer.encode_batch_fast(texts[first : first + TEXTS_TOKENISED_AT_ONCE]):
@@ -214,23 +214,23 @@ class Tokens:
         return cls(torch.frombuffer(flat, dtype=torch.int32).to(device), starts.to(device), lengths)
 
     def batch(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Give the padded token ids and the attention mask of `rows` (indices on the CPU)."""
+        """Return the padded token ids and the attention mask of `rows` (indices on the CPU)."""
         device = self.flat.device
         lengths = self.lengths[rows]
-        places = torch.arange(8 * math.ceil(int(lengths.max()) / 8), device=device)
-        mask = places < lengths.to(device)[:, None]
-        index = (self.starts[rows.to(device)][:, None] + places).clamp(max=len(self.flat) - 1)
+        positions = torch.arange(8 * math.ceil(int(lengths.max()) / 8), device=device)
+        mask = positions < lengths.to(device)[:, None]
+        index = (self.starts[rows.to(device)][:, None] + positions).clamp(max=len(self.flat) - 1)
         return self.flat[index].long() * mask, mask.long()
 
 
 def not_special(mask: Tensor) -> Tensor:
-    """Where the tokens between [CLS] and [SEP] are."""
-    places = torch.arange(mask.shape[1], device=mask.device)
-    return (places > 0) & (places < mask.sum(1, keepdim=True) - 1)
+    """Return a mask of the tokens between [CLS] and [SEP]."""
+    positions = torch.arange(mask.shape[1], device=mask.device)
+    return (positions > 0) & (positions < mask.sum(1, keepdim=True) - 1)
 
 
 def keep_random_tokens(mask: Tensor, shares: Tensor, generator: torch.Generator | None = None) -> Tensor:
-    """Hide all but ceil(share * d) of each row's d tokens; the first and last (special) always stay."""
+    """Mask all but ceil(share * d) of each row's d tokens; the special first and last tokens are kept."""
     ordinary = not_special(mask)
     scores = torch.rand(mask.shape, device=mask.device, generator=generator).masked_fill(~ordinary, 2.0)
     ranks = scores.argsort(1).argsort(1)
@@ -239,15 +239,15 @@ def keep_random_tokens(mask: Tensor, shares: Tensor, generator: torch.Generator 
 
 
 def twice(ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Each row whole, then each row again with a random share of its tokens."""
+    """Return all rows twice: whole, and with a random share of their tokens."""
     shares = torch.tensor(SHARES_KEPT, device=mask.device)
     drawn = shares[torch.randint(len(shares), (len(mask),), device=mask.device)]
     return ids.repeat(2, 1), torch.cat([mask, keep_random_tokens(mask, drawn)])
 
 
 def batches(rows: Tensor, lengths: Tensor, size: int) -> Iterator[Tensor]:
-    """Endless shuffled batches of `rows`, each of similar lengths."""
+    """Yield shuffled batches of `rows` with similar lengths, without end."""
     while True:
         for pool in torch.split(rows[torch.randperm(len(rows))], 64 * size):
             similar = torch.split(pool[lengths[pool].argsort()], size)
-            yield from (similar[place] for place in torch.randperm(len(similar)).tolist())
+            yield from (similar[i] for i in torch.randperm(len(similar)).tolist())

@@ -1,6 +1,6 @@
-"""Made-up facts, questions about them, and answers: what the language model `recall` is trained on."""
+"""Training data of the language model `recall`: made-up facts, questions about them, and answers."""
 
-# ruff: noqa: SIM905  lists of words are read more easily in one string
+# ruff: noqa: SIM905  lists of words are easier to read in one string
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ VOWELS = "a e i o u ai ea ee oo ou".split()
 
 @dataclass(frozen=True)
 class Fact:
-    """A sentence, the words that vary in it, and (question, short answer) pairs about it."""
+    """Sentence, its variable words, and (question, short answer) pairs about it."""
 
     sentence: str
     words: tuple[str, ...]
     questions: tuple[tuple[str, str], ...]
 
     def kind(self, question: str) -> str:
-        """The question with `…` for the words that vary: `Who keeps the …?`."""
+        """Return the question with `…` for the variable words: `Who keeps the …?`."""
         return " ".join(
             "…" + part[len(part.strip("?")) :] if part.strip("?") in self.words else part
             for part in question.split()
@@ -70,24 +70,24 @@ class Fact:
 
 
 def made_up(rng: random.Random, *, capital: bool) -> str:
-    """A word that there is not."""
+    """Return a made-up word."""
     parts = [rng.choice(LETTERS) + rng.choice(VOWELS) for _ in range(rng.randint(1, 3))]
     word = "".join(parts) + rng.choice(["", "n", "r", "s", "l", "t", "m", "k"])
     return word.capitalize() if capital else word
 
 
 def _some(words: list[str], rng: random.Random, *, new: bool) -> str:
-    """A word of the list, or a made-up one; every tenth of the list is `new`: training never shows it."""
+    """Return a word of the list or a made-up word; every tenth of the list is `new`, not trained on."""
     if rng.random() < 0.35:
         return made_up(rng, capital=words[0][0].isupper())
-    place = rng.randrange(len(words))
-    while (place % 10 == 9) != new:
-        place = rng.randrange(len(words))
-    return words[place]
+    index = rng.randrange(len(words))
+    while (index % 10 == 9) != new:
+        index = rng.randrange(len(words))
+    return words[index]
 
 
 def fact(rng: random.Random, *, new: bool = False) -> Fact:
-    """A random fact, of words that are shown in training or of `new` ones."""
+    """Return a random fact, of training words or of `new` words."""
     kind = rng.choice(("keeps", "keeps", "keeps", "lives", "is in", "colour", "job", "sold"))
     if kind == "keeps":
         name, thing = _some(NAMES, rng, new=new), _some(THINGS, rng, new=new)
@@ -132,7 +132,7 @@ def fact(rng: random.Random, *, new: bool = False) -> Fact:
 
 @dataclass(frozen=True)
 class Lesson:
-    """Sentences, a question, its answer, the place of the sentence that holds it (−1: none), its kind."""
+    """Sentences, question, answer, index of the sentence with the answer (−1: none), and kind."""
 
     sentences: tuple[str, ...]
     question: str
@@ -142,46 +142,47 @@ class Lesson:
 
 
 def lesson(rng: random.Random, most: int = 12, *, least: int = 1, new: bool = False) -> Lesson:
-    """`least` to `most` facts, and a question about one of them, or about one that is not there."""
+    """Return `least` to `most` facts and a question about one of them, or about a missing fact."""
     facts: dict[str, Fact] = {}
     used: set[str] = set()
     n_facts = rng.randint(least, most)
     while len(facts) < n_facts:
-        own = fact(rng, new=new)
-        if not used & {*own.words} and len({*own.words}) == len(own.words):  # a word is in one fact only
-            used |= {*own.words}
-            facts[own.sentence] = own
-    asked = rng.choice(list(facts.values()))
-    question, answer = rng.choice(asked.questions)
-    kind = asked.kind(question)
+        new_fact = fact(rng, new=new)
+        words = {*new_fact.words}
+        if not used & words and len(words) == len(new_fact.words):  # each word is in only one fact
+            used |= words
+            facts[new_fact.sentence] = new_fact
+    target = rng.choice(list(facts.values()))
+    question, answer = rng.choice(target.questions)
+    kind = target.kind(question)
     sentences = list(facts)
     for _ in range(rng.choice((0, 0, 0, 1, 1, 2, 3))):
         sentences.insert(rng.randrange(len(sentences) + 1), rng.choice(FILLERS))
     if rng.random() < 0.12:
-        sentences.remove(asked.sentence)
+        sentences.remove(target.sentence)
         return Lesson(tuple(sentences), question, UNKNOWN, -1, kind)
-    place = sentences.index(asked.sentence)
+    index = sentences.index(target.sentence)
     if rng.random() < 0.15:
         share = rng.uniform(0.05, 0.6)
-        kept = [[word for word in own.split() if rng.random() > share] for own in sentences]
-        whole = kept[place] == sentences[place].split()
-        shown = tuple(" ".join(own) for own in kept if own)
-        right = sum(1 for own in kept[:place] if own) if whole else -1
-        return Lesson(shown, question, answer if whole else UNKNOWN, right, kind)
-    return Lesson(tuple(sentences), question, answer, place, kind)
+        kept = [[word for word in sentence.split() if rng.random() > share] for sentence in sentences]
+        whole = kept[index] == sentences[index].split()
+        thinned = tuple(" ".join(words_kept) for words_kept in kept if words_kept)
+        right = sum(1 for words_kept in kept[:index] if words_kept) if whole else -1
+        return Lesson(thinned, question, answer if whole else UNKNOWN, right, kind)
+    return Lesson(tuple(sentences), question, answer, index, kind)
 
 
-def written(own: Lesson, rng: random.Random) -> tuple[str, str]:
-    """A prompt and the answer as it follows the prompt: a plain text, sources, or a chat."""
+def write_prompt(lesson: Lesson, rng: random.Random) -> tuple[str, str]:
+    """Return a prompt (a plain text, sources, or a chat) and the answer as it follows the prompt."""
     form = rng.random()
     if form < 0.3:
-        return f"{' '.join([*own.sentences, own.question])} Answer:".strip(), f" {own.answer}"
+        return f"{' '.join([*lesson.sentences, lesson.question])} Answer:".strip(), f" {lesson.answer}"
     if form < 0.6:
         between = rng.choice([" ", "\n", "\n\n"])
         end = rng.choice(["\n\n", "\n", " "])
         after = rng.choice([" Answer:", "\nAnswer:"])
-        return f"{between.join(own.sentences)}{end}{own.question}{after}", f" {own.answer}"
-    told = " ".join(own.sentences)
+        return f"{between.join(lesson.sentences)}{end}{lesson.question}{after}", f" {lesson.answer}"
+    facts = " ".join(lesson.sentences)
     if rng.random() < 0.5:
-        return f"<|system|>{told}<|user|>{own.question}<|assistant|>", own.answer
-    return f"<|user|>{told} {own.question}<|assistant|>".replace("<|user|> ", "<|user|>"), own.answer
+        return f"<|system|>{facts}<|user|>{lesson.question}<|assistant|>", lesson.answer
+    return f"<|user|>{facts} {lesson.question}<|assistant|>".replace("<|user|> ", "<|user|>"), lesson.answer

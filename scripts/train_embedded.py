@@ -1,8 +1,8 @@
-"""Make the two text classifiers shipped with the package: `sentiment` and `topics`.
+"""Train the embedded text classifiers `sentiment` and `topics`.
 
-A fine-tuned MiniLM teaches a small BERT. Both see every example twice in each batch, whole and with
-most tokens hidden by the attention mask (counterfactual training, Hase et al. 2021), so that a
-prediction on a masked input is in-distribution. Nothing is chosen by the texts it is measured on.
+A fine-tuned MiniLM teaches a small BERT. Both see every example twice in each batch, whole and with most
+tokens hidden by the attention mask (counterfactual training, Hase et al. 2021), so that masked inputs are in
+distribution. The texts for measuring the models are not used to choose anything.
 
     python scripts/train_embedded.py --data DATA --teacher MINILM --out OUT --task both
 """
@@ -56,7 +56,7 @@ BEGAN = time.monotonic()
 
 @dataclass(frozen=True)
 class Plan:
-    """How much of everything; a stage also ends when its share of the minutes is over."""
+    """Sizes and limits of the training; a stage also ends when its share of the minutes is over."""
 
     teacher_epochs: float = 4
     pretraining_steps: int = 4000
@@ -69,11 +69,11 @@ class Plan:
     texts: int | None = None
 
     def seconds(self, share: float) -> float:
-        """The time limit of a stage that may take this share of the minutes."""
+        """Return the time limit of a stage with this share of the minutes."""
         return 60 * self.minutes_per_task * share
 
     def times(self, factor: float) -> Plan:
-        """The same with `factor` times the steps of the student."""
+        """Return a plan with `factor` times the steps of the student."""
         return replace(
             self,
             pretraining_steps=round(factor * self.pretraining_steps),
@@ -90,7 +90,7 @@ def say(message: str) -> None:
 
 
 def bf16_on_gpu(device: torch.device) -> torch.autocast:
-    """Autocast where it pays."""
+    """Return a context with bfloat16 on a GPU."""
     return torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda")
 
 
@@ -133,14 +133,14 @@ def optimise(
 
 
 def pooled_and_logits(model: Any, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """The vector a BERT classifies by, and what it says, in float32."""
+    """Return the pooled vectors and the logits of a BERT in float32."""
     pooled = model.bert(input_ids=ids, attention_mask=mask).pooler_output
     return pooled.float(), model.classifier(model.dropout(pooled)).float()
 
 
 @torch.inference_mode()
 def predict(model: Any, tokens: Tokens, share: float = 1.0, seed: int = 0) -> tuple[Tensor, Tensor]:
-    """Pooled vectors and logits of all texts, in order, with a random `share` of the tokens kept."""
+    """Compute pooled vectors and logits of all texts, in order, with a random `share` of the tokens."""
     device = tokens.flat.device
     generator = torch.Generator(device).manual_seed(seed)
     order = tokens.lengths.argsort()
@@ -159,19 +159,19 @@ def predict(model: Any, tokens: Tokens, share: float = 1.0, seed: int = 0) -> tu
 def accuracy(
     model: Any, tokenizer: Tokenizer, examples: list[Example], device: torch.device
 ) -> dict[str, float]:
-    """Accuracy by share of tokens removed, over three random masks where any are."""
+    """Compute the accuracy by share of tokens removed, over three random masks."""
     tokens = Tokens.from_texts([text for text, _ in examples], tokenizer, device)
     labels = torch.tensor([label for _, label in examples], device=device)
-    found = {}
+    shares = {}
     for removed in SHARES_REMOVED_WHEN_MEASURED:
         seeds = range(3) if removed else range(1)
         runs = [predict(model, tokens, 1 - removed, seed)[1].argmax(1) == labels for seed in seeds]
-        found[f"{removed:.0%} removed"] = round(torch.stack(runs).float().mean().item(), 4)
-    return found
+        shares[f"{removed:.0%} removed"] = round(torch.stack(runs).float().mean().item(), 4)
+    return shares
 
 
 def teacher_tokenizer(folder: Path, max_tokens: int) -> Tokenizer:
-    """The teacher's own tokenizer, without its fixed padding."""
+    """Return the teacher's tokenizer without its fixed padding."""
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.enable_truncation(max_tokens)
@@ -199,7 +199,7 @@ def fine_tuned_teacher(
 
 
 def new_tokenizer(texts: list[str], plan: Plan) -> Tokenizer:
-    """A lower-cased WordPiece tokenizer with a vocabulary of `texts`' own."""
+    """Train a lower-case WordPiece tokenizer on `texts`."""
     tokenizer = Tokenizer(models.WordPiece(unk_token=SPECIAL_TOKENS[1]))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -223,7 +223,7 @@ def new_tokenizer(texts: list[str], plan: Plan) -> Tokenizer:
 def embeddings_from_teacher(
     teacher: Any, teacher_tokens: Tokenizer, vocabulary: dict[str, int], width: int
 ) -> Tensor:
-    """Reduce what the teacher makes of each token, its first layer beside its last, by PCA."""
+    """Reduce the teacher's first and last hidden states of each token by PCA."""
     words = [word.removeprefix("##") for word in sorted(vocabulary, key=vocabulary.__getitem__)]
     tokens = Tokens.from_texts(words, teacher_tokens, teacher.device)
     views = []
@@ -241,14 +241,14 @@ def embeddings_from_teacher(
 
 
 def on_device(architecture: Any, config: BertConfig, device: torch.device) -> Any:
-    """A new model with random weights."""
+    """Return a new model with random weights."""
     return architecture(config).to(device)
 
 
 def pretrained_encoder(
     config: BertConfig, words: Tensor, tokens: Tokens, rows: Tensor, plan: Plan
 ) -> tuple[BertModel, int]:
-    """Masked language modelling: 15 % of the tokens guessed, of them 80 % masked and 10 % random."""
+    """Train by masked language modelling: 15% of the tokens are predicted, 80% of them masked, 10% random."""
     device = words.device
     model = on_device(BertForMaskedLM, config, device)
     model.bert.embeddings.word_embeddings.weight.data.copy_(words)
@@ -330,7 +330,7 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
 
 
 def save_student(folder: Path, student: Any, tokenizer: Tokenizer, plan: Plan) -> Any:
-    """Write the folder in float16 and give the model read back from it, in float32."""
+    """Write the folder in float16, and return the model read from it in float32."""
     student.half().save_pretrained(folder)
     (folder / "model.safetensors").chmod(0o644)
     config = json.loads((folder / "config.json").read_text())
@@ -346,7 +346,7 @@ def save_student(folder: Path, student: Any, tokenizer: Tokenizer, plan: Plan) -
 
 
 def write_card(folder: Path, card: dict[str, Any]) -> None:
-    """Write the same numbers for machines (card.json) and readers (README.md)."""
+    """Write the measures to card.json and README.md."""
     write_json(folder / "card.json", card)
     header = "| texts | " + " | ".join(next(iter(card["accuracy"].values()))) + " |"
     accuracies = [
@@ -447,7 +447,7 @@ def make_model(task: str, arguments: argparse.Namespace, plan: Plan, device: tor
 
 
 def pack(arguments: argparse.Namespace) -> None:
-    """Write the needed texts and a float16 teacher, for a machine without pandas or much transfer."""
+    """Write the texts and a float16 teacher, to transfer them to a machine without pandas."""
     pack_texts(arguments.data, arguments.pack)
     folder = arguments.pack / "teacher"
     teacher: Any = BertModel.from_pretrained(arguments.teacher, dtype=torch.float16)
@@ -478,7 +478,7 @@ def parsed_arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Pack, or make the models."""
+    """Pack the data, or train the models."""
     arguments = parsed_arguments()
     if arguments.pack:
         pack(arguments)

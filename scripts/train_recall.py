@@ -1,11 +1,11 @@
-"""Make the language model shipped with the package: `recall`.
+"""Train the embedded language model `recall`.
 
-A Llama of 6 layers learns to answer questions about made-up facts (`recall_facts.py`) from the prompt, in
+A Llama of 6 layers learns to answer questions about made-up facts (`recall_facts.py`) in the prompt, in
 about ten minutes on a GPU:
 
     python scripts/train_recall.py --out OUT
 
-OUT/recall gets the weights in float16 and the tokenizer in transformers' format. Nothing else is needed.
+OUT/recall gets the weights in float16 and the tokenizer in transformers' format.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from recall_facts import UNKNOWN, lesson, written
+from recall_facts import UNKNOWN, lesson, write_prompt
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from torch.nn.functional import cross_entropy
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 END, ROLES = "<|end|>", ("<|system|>", "<|user|>", "<|assistant|>")
 PIECES, LONGEST = 1280, 512
 WORKERS = 3
-"""Processes that make up lessons beside a GPU."""
+"""Number of processes that create lessons for a GPU."""
 SIZES = ((1, 4, 64), (3, 9, 104), (6, 16, 160))
-"""The fewest and the most facts of the prompts of a batch, and the batch's width in tokens."""
+"""The smallest and largest number of facts in the prompts of a batch, and its width in tokens."""
 TESTED = (2, 4, 8, 16)
 
 TEMPLATE = (
@@ -50,14 +50,14 @@ def say(message: str) -> None:
 
 
 def new_tokenizer(seed: int, n_texts: int) -> Tokenizer:
-    """A byte-level BPE, so that any word can be spelt, and that splits a word alike with and without a space.
+    """Train a byte-level BPE that splits a word equally with and without a preceding space.
 
-    Pieces are learnt without spaces; then each gets a twin that begins with a space. So a name at the start
-    of a text, after a line break or in a chat's answer (`G`, `reem`, `oot`) is in the same pieces as in the
-    middle of a sentence (` G`, `reem`, `oot`), and can be copied from one to the other.
+    It is trained without spaces; then each token gets a copy that begins with a space. A name at the start
+    of a text, after a line break or in a chat's answer (`G`, `reem`, `oot`) has the same tokens as in the
+    middle of a sentence (` G`, `reem`, `oot`), so that the model can copy it.
     """
     rng = random.Random(seed)
-    texts = ("".join(written(lesson(rng), rng)) for _ in range(n_texts))
+    texts = ("".join(write_prompt(lesson(rng), rng)) for _ in range(n_texts))
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.Split(" ", "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False)]
@@ -70,10 +70,11 @@ def new_tokenizer(seed: int, n_texts: int) -> Tokenizer:
     )
     tokenizer.train_from_iterator(texts, trainer)
     learnt = json.loads(tokenizer.to_str())["model"]
-    merges = [tuple(own) for own in learnt["merges"]]
-    pieces = [own for own in learnt["vocab"] if own.isascii() and own.isalpha()]
-    vocabulary = {own: place for place, own in enumerate([*learnt["vocab"], *(f"Ġ{own}" for own in pieces)])}
-    whole = Tokenizer(models.BPE(vocab=vocabulary, merges=[*merges, *(("Ġ", own) for own in pieces)]))
+    merges = [tuple(merge) for merge in learnt["merges"]]
+    words = [token for token in learnt["vocab"] if token.isascii() and token.isalpha()]
+    every = [*learnt["vocab"], *(f"Ġ{token}" for token in words)]
+    vocabulary = {token: index for index, token in enumerate(every)}
+    whole = Tokenizer(models.BPE(vocab=vocabulary, merges=[*merges, *(("Ġ", token) for token in words)]))
     whole.add_special_tokens([END, *ROLES])
     whole.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     whole.decoder = decoders.ByteLevel()
@@ -83,35 +84,35 @@ def new_tokenizer(seed: int, n_texts: int) -> Tokenizer:
     return whole
 
 
-def encoded(tokenizer: Tokenizer, made: list[tuple[str, str]], width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Prompts and answers as rows of `width` ids, and the number of ids before and with each answer.
+def encode(tokenizer: Tokenizer, pairs: list[tuple[str, str]], width: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ids of prompts and answers, (rows, width), and their ends, (rows, 2).
 
-    Those that are longer are left out.
+    Longer rows are omitted.
     """
-    before = [own.ids for own in tokenizer.encode_batch([prompt for prompt, _ in made])]
-    answers = [own.ids for own in tokenizer.encode_batch([a for _, a in made], add_special_tokens=False)]
-    whole = [[*first, *then, 0] for first, then in zip(before, answers, strict=True)]
-    fits = [place for place, own in enumerate(whole) if len(own) <= width]
+    prompts = [each.ids for each in tokenizer.encode_batch([prompt for prompt, _ in pairs])]
+    answers = [each.ids for each in tokenizer.encode_batch([a for _, a in pairs], add_special_tokens=False)]
+    whole = [[*prompt, *answer, 0] for prompt, answer in zip(prompts, answers, strict=True)]
+    fits = [i for i, row in enumerate(whole) if len(row) <= width]
     ids = np.zeros((len(fits), width), dtype=np.int16)
-    for row, place in zip(ids, fits, strict=True):
-        row[: len(whole[place])] = whole[place]
-    return ids, np.array([(len(before[place]), len(whole[place])) for place in fits])
+    for row, i in zip(ids, fits, strict=True):
+        row[: len(whole[i])] = whole[i]
+    return ids, np.array([(len(prompts[i]), len(whole[i])) for i in fits])
 
 
 def put_batches(path: str, seed: int, tokens: int, is_easy: Any, queue: Any) -> None:
-    """Put batches of `tokens` tokens into the queue, for ever: of few facts while it is easy, then of all."""
+    """Put batches of `tokens` tokens into the queue without end, with few facts while `is_easy` is true."""
     tokenizer, rng = Tokenizer.from_file(path), random.Random(seed)
     while True:
         least, most, width = SIZES[0] if is_easy.value else rng.choice(SIZES)
         rows = tokens // width
-        made = [written(lesson(rng, most, least=least), rng) for _ in range(rows + rows // 20)]
-        ids, ends = encoded(tokenizer, made, width)
+        pairs = [write_prompt(lesson(rng, most, least=least), rng) for _ in range(rows + rows // 20)]
+        ids, ends = encode(tokenizer, pairs, width)
         if len(ids) >= rows:
             queue.put((ids[:rows], ends[:rows]))
 
 
 def new_model(n_tokens: int) -> Any:
-    """The network with random weights."""
+    """Return the network with random weights."""
     torch.manual_seed(0)
     config = LlamaConfig(
         vocab_size=n_tokens,
@@ -130,22 +131,22 @@ def new_model(n_tokens: int) -> Any:
 def losses(
     model: Any, ids: np.ndarray, ends: np.ndarray, device: str
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Mean negative log-likelihood of answers' tokens and of the others, and which answers are all right."""
+    """Return the mean losses of the answers' tokens and of the prompts', and which answers are correct."""
     tokens, bounds = torch.from_numpy(ids).to(device).long(), torch.from_numpy(ends).to(device)
     with torch.autocast(device, torch.bfloat16, enabled=model.training and device == "cuda"):
         logits = model(input_ids=tokens[:, :-1], use_cache=False).logits
     lost = cross_entropy(logits.flatten(0, 1).float(), tokens[:, 1:].flatten(), reduction="none")
     lost = lost.view_as(tokens[:, 1:])
-    places = torch.arange(1, tokens.shape[1], device=device)
-    in_answer = (places >= bounds[:, :1]) & (places < bounds[:, 1:])
-    in_prompt = places < bounds[:, :1]
+    positions = torch.arange(1, tokens.shape[1], device=device)
+    in_answer = (positions >= bounds[:, :1]) & (positions < bounds[:, 1:])
+    in_prompt = positions < bounds[:, :1]
     right = ((logits.argmax(dim=-1) == tokens[:, 1:]) | ~in_answer).all(dim=1)
     answers, others = ((lost * part).sum() / part.sum() for part in (in_answer, in_prompt))
     return answers, others, right
 
 
 def compile_layers(model: Any, tokens: int) -> None:
-    """Compile the layers for the sizes of batches; if that fails, leave them as they are."""
+    """Compile the layers for the sizes of batches, if that is possible."""
     try:
         for layer in model.model.layers:
             layer.compile(dynamic=False)
@@ -153,7 +154,7 @@ def compile_layers(model: Any, tokens: int) -> None:
             rows = tokens // width
             ids, ends = np.ones((rows, width), dtype=np.int16), np.full((rows, 2), (width - 3, width))
             torch.autograd.backward(losses(model, ids, ends, "cuda")[0])
-    except Exception as error:  # noqa: BLE001  whatever the compiler stumbles over
+    except Exception as error:  # noqa: BLE001  the compiler may raise any error
         say(f"without compilation: {error!r:.500}")
         for layer in model.model.layers:
             layer._compiled_call_impl = None  # noqa: SLF001
@@ -161,26 +162,32 @@ def compile_layers(model: Any, tokens: int) -> None:
 
 
 def train(
-    tokenizer: Path, minutes: float, device: str, own: argparse.Namespace, keep: Callable[[Any, int], None]
+    tokenizer: Path,
+    minutes: float,
+    device: str,
+    arguments: argparse.Namespace,
+    keep: Callable[[Any, int], None],
 ) -> tuple[Any, int]:
-    """The trained model and the number of steps; `keep` is called with both eight times on the way."""
+    """Train and return the model and the number of steps; call `keep` with both eight times."""
     context = multiprocessing.get_context("spawn")
-    queue, is_easy = context.Queue(maxsize=32), context.Value("b", own.start is None)
-    first = 1 if own.start is None else 1001  # other lessons than before
+    queue, is_easy = context.Queue(maxsize=32), context.Value("b", arguments.start is None)
+    first = 1 if arguments.start is None else 1001  # different lessons
     helpers = [
         context.Process(
-            target=put_batches, args=(str(tokenizer), seed, own.tokens, is_easy, queue), daemon=True
+            target=put_batches, args=(str(tokenizer), seed, arguments.tokens, is_easy, queue), daemon=True
         )
         for seed in range(first, first + (WORKERS if device == "cuda" else 1))
     ]
     for helper in helpers:
         helper.start()
     model = new_model(Tokenizer.from_file(str(tokenizer)).get_vocab_size()).to(device).train()
-    if own.start is not None:
-        model.load_state_dict(LlamaForCausalLM.from_pretrained(own.start, dtype=torch.float32).state_dict())
+    if arguments.start is not None:
+        model.load_state_dict(
+            LlamaForCausalLM.from_pretrained(arguments.start, dtype=torch.float32).state_dict()
+        )
     if device == "cuda":
         torch.set_float32_matmul_precision("high")
-        compile_layers(model, own.tokens)
+        compile_layers(model, arguments.tokens)
         say("compiled")
     matrices = [weights for weights in model.parameters() if weights.ndim > 1]
     others = [weights for weights in model.parameters() if weights.ndim <= 1]
@@ -188,12 +195,12 @@ def train(
     optimizer = torch.optim.AdamW(groups, lr=0.0, betas=(0.9, 0.95), fused=device == "cuda")
     steps, told, kept, start = 0, 0.0, 1, time.monotonic()
     while (share := (time.monotonic() - start) / (60 * minutes)) < 1:
-        is_easy.value = own.start is None and share < 0.1
+        is_easy.value = arguments.start is None and share < 0.1
         for group in optimizer.param_groups:
-            group["lr"] = own.rate * min((steps + 1) / 300, 1 - share)
+            group["lr"] = arguments.rate * min((steps + 1) / 300, 1 - share)
         ids, ends = queue.get(timeout=300)
         answers, texts, right = losses(model, ids, ends, device)
-        torch.autograd.backward(answers + own.text * texts)
+        torch.autograd.backward(answers + arguments.text * texts)
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
@@ -214,13 +221,13 @@ def train(
 
 @torch.inference_mode()
 def accuracy(model: Any, tokenizer: Path, device: str, n_lessons: int) -> dict[str, Any]:
-    """Share of greedy answers that are right to the last token: in all, and by kind of question and size."""
+    """Return the share of correct greedy answers, by kind of question and by number of facts."""
     fast, rng = Tokenizer.from_file(str(tokenizer)), random.Random(12345)
-    found: dict[str, list[bool]] = {}
+    answers: dict[str, list[bool]] = {}
     for n_facts in TESTED:
         for new in (False, True):
-            made = [lesson(rng, n_facts, least=n_facts, new=new) for _ in range(n_lessons)]
-            ids, ends = encoded(fast, [written(one, rng) for one in made], LONGEST)
+            lessons = [lesson(rng, n_facts, least=n_facts, new=new) for _ in range(n_lessons)]
+            ids, ends = encode(fast, [write_prompt(each, rng) for each in lessons], LONGEST)
             width = int(ends.max())
             right = torch.cat(
                 [
@@ -228,14 +235,14 @@ def accuracy(model: Any, tokenizer: Path, device: str, n_lessons: int) -> dict[s
                     for at in range(0, len(ids), 100)
                 ]
             ).tolist()
-            for one, own in zip(made, right, strict=True):
-                names = [f"{n_facts} facts", one.kind, "new words" if new else "words of training", "known"]
-                if one.answer == UNKNOWN:
+            for each, is_right in zip(lessons, right, strict=True):
+                names = [f"{n_facts} facts", each.kind, "new words" if new else "words of training", "known"]
+                if each.answer == UNKNOWN:
                     names = ["missing"]
                 for name in names:
-                    found.setdefault(name, []).append(own)
-    order = sorted(found, key=lambda name: (name[0].isupper(), len(name.split()) != 2, len(name), name))
-    return {name: round(float(np.mean(found[name])), 4) for name in order}
+                    answers.setdefault(name, []).append(is_right)
+    order = sorted(answers, key=lambda name: (name[0].isupper(), len(name.split()) != 2, len(name), name))
+    return {name: round(float(np.mean(answers[name])), 4) for name in order}
 
 
 def save(folder: Path, model: Any, tokenizer: Path) -> None:
@@ -250,43 +257,43 @@ def save(folder: Path, model: Any, tokenizer: Path) -> None:
     fast.chat_template = TEMPLATE
     fast.save_pretrained(folder)
     template = folder / "chat_template.jinja"
-    if template.exists():  # one file fewer
-        own = json.loads((folder / "tokenizer_config.json").read_text())
-        own["chat_template"] = template.read_text()
-        (folder / "tokenizer_config.json").write_text(json.dumps(own, indent=2) + "\n")
+    if template.exists():  # moved into the configuration
+        settings = json.loads((folder / "tokenizer_config.json").read_text())
+        settings["chat_template"] = template.read_text()
+        (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=2) + "\n")
         template.unlink()
 
 
-def command(own: argparse.Namespace) -> str:
-    """How the model was made; of one that was gone on with, both commands."""
-    settings = f"--minutes {own.minutes:g} --rate {own.rate:g} --tokens {own.tokens}"
-    if own.start is None:
+def command(arguments: argparse.Namespace) -> str:
+    """Return the command that trains the model; for a continued model, both commands."""
+    settings = f"--minutes {arguments.minutes:g} --rate {arguments.rate:g} --tokens {arguments.tokens}"
+    if arguments.start is None:
         return f"python scripts/train_recall.py --out OUT {settings}"
-    before = json.loads((own.start / "card.json").read_text())["command"]
+    before = json.loads((arguments.start / "card.json").read_text())["command"]
     return f"{before}, then python scripts/train_recall.py --start OUT/recall --out AGAIN {settings}"
 
 
 def readme(card: dict[str, Any]) -> str:
-    """The same for readers."""
-    rows = [f"| {name} | {100 * own:.1f}% |" for name, own in card["accuracy by question"].items()]
+    """Return the text of README.md."""
+    rows = [f"| {name} | {100 * share:.1f}% |" for name, share in card["accuracy by question"].items()]
     lines = [
         "# recall",
         "",
         f"A Llama of {card['layers']} layers and {card['parameters'] / 1e6:.1f} million parameters that",
         "answers questions about made-up facts in its prompt, such as",
-        "`Ann keeps the key. Bob keeps the map. Who keeps the map? Answer:`. It is made for trying out",
-        "explanations of language models, because the right sentence is known.",
+        "`Ann keeps the key. Bob keeps the map. Who keeps the map? Answer:`. It serves for trying out",
+        "explanations of language models, because the sentence with the answer is known.",
         "",
-        f"Of {card['prompts']:,} new prompts of {TESTED[0]} to {TESTED[-1]} facts, a third of the words made",
-        f"up, it answers {100 * card['accuracy']:.1f}% rightly to the last token; where the fact is missing,",
-        f"it says that it does not know in {100 * card['accuracy if the fact is missing']:.1f}%.",
+        f"Of {card['prompts']:,} new prompts of {TESTED[0]} to {TESTED[-1]} facts, with a third of the words",
+        f"made up, it answers {100 * card['accuracy']:.1f}% correctly to the last token. If the fact is",
+        f"missing, it says so in {100 * card['accuracy if the fact is missing']:.1f}%.",
         "",
-        "| asked, or shown | right |",
+        "| question or prompts | correct |",
         "|---|---:|",
         *rows,
         "",
         f"Rebuilt by `{card['command']}` ({card['steps']:,} steps). All texts are from",
-        "`scripts/recall_facts.py`; every tenth word of its lists is a new one, which training never shows.",
+        "`scripts/recall_facts.py`; every tenth word of its lists is new, and not used in training.",
     ]
     return "\n".join(lines) + "\n"
 
@@ -298,28 +305,28 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--tokens", type=int, default=65_536, help="tokens in a batch")
     parser.add_argument("--rate", type=float, default=3e-3, help="the highest learning rate")
-    parser.add_argument("--text", type=float, default=0.1, help="weight of the loss of a prompt's own tokens")
-    parser.add_argument("--start", type=Path, help="folder of a model that was trained before, to go on with")
+    parser.add_argument("--text", type=float, default=0.1, help="weight of the loss of a prompt's tokens")
+    parser.add_argument("--start", type=Path, help="folder of a trained model to continue with")
     parser.add_argument("--smoke", action="store_true", help="a few steps")
-    own = parser.parse_args()
+    arguments = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    folder = own.out / "recall"
+    folder = arguments.out / "recall"
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer = folder / "tokenizer.json"
-    if own.start is None:
-        new_tokenizer(0, 500 if own.smoke else 20_000).save(str(tokenizer))
+    if arguments.start is None:
+        new_tokenizer(0, 500 if arguments.smoke else 20_000).save(str(tokenizer))
     else:
-        tokenizer.write_bytes((own.start / "tokenizer.json").read_bytes())
+        tokenizer.write_bytes((arguments.start / "tokenizer.json").read_bytes())
     say("tokenizer ready")
-    n_lessons = 10 if own.smoke else 300
+    n_lessons = 10 if arguments.smoke else 300
     best = -1.0
 
     def keep(model: Any, steps: int) -> None:
-        """Measure, and save if it is the best so far."""
+        """Measure the model, and save it if it is the best so far."""
         nonlocal best
-        # Not compiled, and rounded as it is shipped:
+        # Without compilation, and rounded as in the package:
         stored = new_model(model.config.vocab_size).to(device).eval()
-        stored.load_state_dict({name: own.half() for name, own in model.state_dict().items()})
+        stored.load_state_dict({name: weights.half() for name, weights in model.state_dict().items()})
         right = accuracy(stored, tokenizer, device, n_lessons)
         say(json.dumps(right))
         known, missing = right.pop("known"), right.pop("missing")
@@ -338,12 +345,12 @@ def main() -> None:
             "parameters": sum(weights.numel() for weights in model.parameters()),
             "bytes": (folder / "model.safetensors").stat().st_size,
             "steps": steps,
-            "command": command(own),
+            "command": command(arguments),
         }
         (folder / "card.json").write_text(json.dumps(card, indent=2, ensure_ascii=False) + "\n")
         (folder / "README.md").write_text(readme(card))
 
-    keep(*train(tokenizer, 0.1 if own.smoke else own.minutes, device, own, keep))
+    keep(*train(tokenizer, 0.1 if arguments.smoke else arguments.minutes, device, arguments, keep))
 
 
 if __name__ == "__main__":

@@ -215,7 +215,7 @@ def test_memory_for_samples_that_does_not_suffice(monkeypatch):
 
     lime.mask_design.cache_clear()
     monkeypatch.setattr(lime, "draw_masks", full)
-    with pytest.raises(SettingError, match="not enough memory for so many samples"):
+    with pytest.raises(SettingError, match="not enough memory for this number of samples"):
         pertinent.explain(words, "not bad", "lime", samples=1000)
 
 

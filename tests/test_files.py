@@ -66,7 +66,7 @@ def test_a_trial_leaves_what_is_there(tmp_path):
 
 
 def test_devices_are_not_replaced_by_files():
-    with pytest.raises(FileError, match="is no file"):
+    with pytest.raises(FileError, match="is not a regular file"):
         check_writable(Path("/dev/null"))
 
 

@@ -8,25 +8,20 @@ import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 import pertinent
 from pertinent.api.explain import explain
 from pertinent.config.settings import setting_names
 from pertinent.explainers.base import explainers, learned_methods
-from pertinent.masks import all_coalitions, shapley_values_of
-from tests import tiny
 from tests.miniature import (
     ROOT,
     call,
     resample_less,
     scripts,
-    write_encoder,
     write_frame,
     write_images,
     write_texts,
@@ -267,128 +262,3 @@ def test_vo2023_tabular(tmp_path):
         call(own, "--data", tmp_path, "--results", tmp_path / "results", *few, "--rows", *rows)
     assert len(list((tmp_path / "results").glob("*.json"))) == 12
     assert page.read_text().count("| `best by sufficiency` |") == 3
-
-
-def test_benchmark_of_which_method(tmp_path):
-    """One of its descriptions, with few rows and methods, and the two tables that are written."""
-    description = (ROOT / "benchmarks" / "which_method" / "tables.yaml").read_text()
-    methods = description[description.index("methods:") : description.index("metrics:")]
-    few = description.replace(methods, "methods: [shapley, leave-one-out, random]\n").replace(
-        'sets:wines"', 'sets:wines", limit: 8'
-    )
-    with scripts("benchmarks", ".") as load:
-        run = load("which_method.run")
-        (tmp_path / "tables.yaml").write_text(few.replace("seeds: 2", "seeds: 1"))
-        for folder in (tmp_path, tmp_path / "root"):
-            folder.mkdir(exist_ok=True)
-            (folder / "README.md").write_text(f"Before.\n{run.BEGIN}\nold\n{run.END}\nAfter.\n")
-        run.HERE, run.ROOT, run.SETS = tmp_path, tmp_path / "root", {"tables": "a table classifier"}
-        call(run, tmp_path / "results")
-    table = (tmp_path / "root" / "README.md").read_text()
-    assert "| a table classifier | 200 | `" in table and "old" not in table
-    assert table.startswith("Before.") and table.endswith("After.\n")
-    page = (tmp_path / "README.md").read_text()
-    assert "| leave-one-out | 14 |" in page and "comprehensiveness: not told apart from" in page
-
-
-def test_benchmark_of_kills(capsys):
-    with scripts("benchmarks") as load:
-        call(load("kills"), "--inputs", 4, "--kills", 1)
-    assert "results equal: True" in capsys.readouterr().out
-
-
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory):
-    return write_encoder(tmp_path_factory.mktemp("encoder"))
-
-
-def test_benchmarks_on_a_small_encoder(encoder, tmp_path, capsys):
-    """Masks, memory and speed, with this encoder in place of large ones."""
-    with scripts("benchmarks") as load:
-        from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
-        model = AutoModelForSequenceClassification.from_pretrained(encoder).eval()
-        tokenizer = AutoTokenizer.from_pretrained(encoder)
-        mask, memory, cpu, peers = (load(name) for name in ("mask", "memory", "cpu", "peers"))
-        mask.bert_base = lambda *_: model
-        mask.torch = SimpleNamespace(
-            **vars(torch) | {"randint": lambda a, b, *c, **d: torch.randint(5, 90, *c, **d)}
-        )
-        call(mask, "--tokens", 16, "--lengths", 8, "--repeats", 1)
-        load("common").WORDS = tiny.WORDS
-        wrapped = pertinent.wrap((model, tokenizer))
-        memory.stream(wrapped, 2, 8, 20)
-        memory.keep(wrapped, 2, 8, 20)
-        case = peers.Case(model, tokenizer, ["w1 w2 w3 w4 w5", "w6 w7 w8 w9"], 20)
-        kept = []
-        cpu.pertinent_work(case, "kernel-shap", kept)(case)
-        ids, positions = (np.concatenate(column) for column in zip(*kept, strict=True))
-        np.savez(tmp_path / "kept.npz", lengths=[len(row) for row, _ in kept], ids=ids, positions=positions)
-        batches = cpu.bare_batches(str(tmp_path / "kept.npz"), 64)
-        count = peers.Count(model)
-        for batch in batches:
-            model(**batch)
-    assert "with a mask, ms" in capsys.readouterr().out
-    assert count.rows == len(kept)
-
-
-def test_benchmarks_of_arithmetic_and_of_a_device(tmp_path, capsys):
-    """Five methods without a model, then with one on the CPU; a row that fails takes no other along."""
-    with scripts("benchmarks") as load:
-        arithmetic, gpu = load("arithmetic"), load("gpu")
-        few = ("--tokens", 9, "--texts", 1, "--budget", 30)
-        call(arithmetic, *few, "--json", tmp_path / "arithmetic.json")
-        gpu.bert_base = lambda *_: arithmetic.small_bert()
-        few = ("--tokens", 9, 22, "--texts", 1, 2, "--budget", 30, "--seconds", 0, "--device", "cpu")
-        call(gpu, *few, "--json", tmp_path / "gpu.json")
-        call(gpu, *few, "--limit", 0)
-    rows = json.loads((tmp_path / "arithmetic.json").read_text())
-    assert [row["method"] for row in rows] == list(arithmetic.METHODS)
-    assert all(value >= 0 for row in rows for name, value in row.items() if name != "method")
-    rows = json.loads((tmp_path / "gpu.json").read_text())
-    assert [row["method"] for row in rows if row["tokens"] == 9] == list(gpu.METHODS)
-    assert [row["method"] for row in rows if row["tokens"] == 22] == [
-        method for method in gpu.METHODS if method != "kernel-shap"
-    ]
-    assert all(row["masks per text"] >= 20 for row in rows)
-    printed = capsys.readouterr()
-    assert "`budget` must be at least 40 for kernel-shap" in printed.err
-    assert printed.out.count("not measured, 0 s are over") == 10
-
-
-def test_benchmark_of_shapley_values(tmp_path):
-    """Our estimators and the peers that are installed, on one game."""
-    with scripts("benchmarks") as load:
-        games, own, encoder = load("shapley_games"), load("shapley"), load("shapley_encoder")
-        own.peers = dict  # none
-        found = own.Results()
-        game = games.table("unanimity", games._unanimity(np.random.default_rng(0), 6), 6)
-        for times in (2, 5):
-            found.measure(game, times, 1)
-        own.plot(found.errors, own.METHODS, str(tmp_path / "plot.png"))
-        encoder.REPEATS = encoder.TOKENS = 2
-        row = encoder.beside_an_encoder(8)
-    assert [each["evaluations"] for each in found.rows()] == ["2d", "5d"]
-    assert [each["rows"] for each in found.summary()] == [1, 1]
-    assert float(row["whole explanation, s"]) > 0
-    assert (tmp_path / "plot.png").is_file()
-
-
-def test_the_hard_games_have_the_shapley_values_that_they_say():
-    """By all masks, for the families that are not made of such a table: voting, airport, pairs, unanimity."""
-    with scripts("benchmarks") as load:
-        families = load("shapley_families")
-        voters = np.array([5, 3, 3, 2, 1, 1])
-        power = families._power(voters, 9)
-        airport = families._airport("airport", 0)
-        pairs = families._pairs("pairs", 0, singles=3.0)
-        sparse = families._sparse("sparse", 0)
-        sigmoid = families.FAMILIES["self-dual sigmoid"]("self-dual sigmoid", 1)
-    everyone = all_coalitions(6)
-    np.testing.assert_allclose(power, shapley_values_of((everyone @ voters >= 9).astype(float)), atol=1e-12)
-    for game in (airport, pairs):
-        np.testing.assert_allclose(game.truth, shapley_values_of(game(all_coalitions(game.d))), atol=1e-9)
-    ends = sparse(np.array([[False] * 40, [True] * 40]))
-    assert sparse.truth.sum() == pytest.approx(ends[1] - ends[0])
-    masks = all_coalitions(12)
-    np.testing.assert_allclose(sigmoid(masks) + sigmoid(~masks), 1.0)

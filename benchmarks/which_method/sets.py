@@ -1,4 +1,4 @@
-"""Inputs for the models that come with the package, from scikit-learn and of our own."""
+"""Inputs for the embedded models: data sets of scikit-learn, and texts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ NEWS = [
 
 
 def reviews() -> list[str]:
-    """The reviews of the example study."""
+    """Return the reviews of the example study."""
     sys.path.insert(0, str(Path(__file__).parents[2] / "docs" / "examples"))
     from study import REVIEWS  # type: ignore[import-not-found]
 
@@ -48,14 +48,14 @@ def reviews() -> list[str]:
 
 
 def digits() -> Any:
-    """Handwritten digits of 8 × 8 pixels, with values from 0 to 1."""
+    """Return handwritten digits of 8 × 8 pixels, with values from 0 to 1."""
     from sklearn.datasets import load_digits
 
     return load_digits().images[-N:, None] / 16
 
 
 def wines() -> Any:
-    """Wines, with noise in their columns, so that predictions are not all sure."""
+    """Return wines with noise in their columns, so that some predictions are uncertain."""
     from sklearn.datasets import load_wine
 
     values = load_wine().data
@@ -64,7 +64,7 @@ def wines() -> Any:
 
 
 def patients() -> Any:
-    """Patients of the diabetes study, unscaled."""
+    """Return patients of the diabetes study, unscaled."""
     from sklearn.datasets import load_diabetes
 
     return load_diabetes(scaled=False).data[:N]

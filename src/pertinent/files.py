@@ -23,23 +23,24 @@ except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
 _LONGEST = 40
-"""The number of characters of a file's name that its temporary file repeats, so that it is not too long."""
+"""The number of characters of a file's name in the name of its temporary file, so that it is not too long."""
 
 _TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{16}")
-"""Names of temporary files: a dot, the beginning of the name of the file to write, and random digits."""
+"""Names of temporary files: a dot, the beginning of the target's name, and random digits."""
 
 _UNSUPPORTED = (errno.EINVAL, errno.ENOTSUP)
 """Errors of file systems that cannot sync folders."""
 
-_ROWS_AT_ONCE = 4096
+_CHUNK = 4096
+"""Number of rows of a Parquet file that are in memory at a time."""
 
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
     """Yield a temporary file to write to; it replaces `path` when the context ends without an error.
 
-    The content is on the disk before the name is, and the name before the context ends, so a power failure
-    leaves either the old or the new file. The temporary file is removed whatever happens.
+    The content is synced to the disk before the name, and the name before the context ends, so a power
+    failure leaves either the old or the new file. The temporary file is always removed.
     """
     with _temporary(path) as unfinished:
         try:
@@ -84,7 +85,7 @@ def remove_leftovers(folder: Path, name: str | None = None) -> None:
     """
     if fcntl is None:
         return
-    with suppress(OSError):  # the folder is missing or cannot be listed: whoever writes to it reports that
+    with suppress(OSError):  # a folder that is missing or cannot be listed is reported when it is written
         for path in list(folder.iterdir()):
             match = _TEMPORARY.fullmatch(path.name)
             if match is not None and (name is None or match[1] == name[:_LONGEST]):
@@ -119,7 +120,7 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """The contents of a JSON file."""
+    """Return the content of a JSON file."""
     check_is_file(path)
     try:
         return json.loads(path.read_text(encoding="utf-8"))
@@ -129,7 +130,7 @@ def read_json(path: Path) -> Any:
 
 @dataclass(frozen=True)
 class ParquetRows:
-    """The rows of a Parquet file, the names of its columns, and what else was written into it."""
+    """The rows of a Parquet file, the names of its columns, and its metadata."""
 
     columns: list[str]
     rows: list[dict[str, Any]]
@@ -145,21 +146,21 @@ def read_parquet(path: Path) -> ParquetRows:
 
 
 def parquet_columns(path: Path) -> list[str]:
-    """The names of the columns of a Parquet file."""
+    """Return the names of the columns of a Parquet file."""
     with _parquet(path) as file:
         return list(file.schema_arrow.names)
 
 
 def n_parquet_rows(path: Path) -> int:
-    """The number of rows of a Parquet file."""
+    """Return the number of rows of a Parquet file."""
     with _parquet(path) as file:
         return int(file.metadata.num_rows)
 
 
 def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of any Parquet file, of which some thousand are in memory at a time."""
+    """Yield the rows of any Parquet file, of which a few thousand are in memory at a time."""
     with _parquet(path) as file:
-        for batch in file.iter_batches(_ROWS_AT_ONCE):
+        for batch in file.iter_batches(_CHUNK):
             batch.validate(full=True)
             yield from batch.to_pylist()
 
@@ -172,12 +173,12 @@ def _parquet(path: Path) -> Iterator[Any]:
         with parquet.ParquetFile(path, page_checksum_verification=True) as file:
             yield file
     except Exception as error:
-        # A damaged file raises errors of every kind, from wrong bytes to sizes that fit no memory.
+        # A damaged file raises errors of every kind, from wrong bytes to excessive sizes.
         raise FileError(f"{str(path)!r} is damaged or not a Parquet file: {error}") from error
 
 
 def file_exists(path: Path) -> bool:
-    """Return whether a file exists. False for names that the file system cannot have."""
+    """Return whether a file exists; False for names that are invalid on the file system."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -185,7 +186,7 @@ def file_exists(path: Path) -> bool:
 
 
 def folder_exists(path: Path) -> bool:
-    """Return whether a folder exists. False for names that the file system cannot have."""
+    """Return whether a folder exists; False for names that are invalid on the file system."""
     try:
         return path.is_dir()
     except (OSError, ValueError):
@@ -210,21 +211,25 @@ def check_is_file(path: Path) -> None:
 
 @contextmanager
 def _temporary(path: Path) -> Iterator[Path]:
-    """Create an empty file next to `path`, locked until the context ends, and remove it then."""
-    made = _name_beside(path)
-    with _removed_at_end(made):
-        file = _create(made, path)
+    """Yield a new, empty file next to `path`, which is locked, and removed when the context ends."""
+    temporary = _temporary_name(path)
+    file: int | None = None
+    try:
         try:
-            yield made
+            file = _create(temporary, path)
+            yield temporary
         finally:
+            _remove(temporary)
             if file is not None:
                 os.close(file)
+    finally:
+        _remove(temporary)  # again: an interrupt may have prevented the first attempt
 
 
-def _name_beside(path: Path) -> Path:
-    """Return the name of a new file in the same folder."""
+def _temporary_name(path: Path) -> Path:
+    """Return the name of a new file next to `path`; raise a `FileError` if `path` cannot be written."""
     try:
-        _check_place(path)
+        _check_target(path)
         return path.with_name(f".{path.name[:_LONGEST]}.{secrets.token_hex(8)}")
     except FileError:
         raise
@@ -232,54 +237,42 @@ def _name_beside(path: Path) -> Path:
         raise _unwritable(path, error) from error
 
 
-def _create(made: Path, path: Path) -> int | None:
+def _check_target(path: Path) -> None:
+    if path.is_dir():
+        raise FileError(f"{str(path)!r} is a folder; name a file in it.")
+    if path.exists() and not path.is_file():
+        raise FileError(f"{str(path)!r} is not a regular file and cannot be replaced; name another.")
+    if not path.parent.is_dir():
+        raise FileError(f"There is no folder {str(path.parent)!r} to write into.")
+
+
+def _create(temporary: Path, path: Path) -> int | None:
     """Create an empty file for `path`, with the permissions of new files; return it open and locked.
 
     Return None where files cannot be locked.
     """
     try:
         while True:
-            file = os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+            file = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
             if fcntl is None:
                 os.close(file)
                 return None
             with suppress(OSError):  # a file system without locks
                 fcntl.flock(file, fcntl.LOCK_EX)
-            if made.exists():
+            if temporary.exists():
                 return file
             os.close(file)  # `remove_leftovers` of another process came between creating and locking
     except (OSError, ValueError) as error:
         raise _unwritable(path, error) from error
 
 
-@contextmanager
-def _removed_at_end(made: Path) -> Iterator[None]:
-    """Remove a file that may have been made, twice: the first attempt may be interrupted."""
-    try:
-        try:
-            yield
-        finally:
-            _remove(made)
-    finally:
-        _remove(made)
-
-
-def _remove(made: Path) -> None:
-    with suppress(OSError, ValueError):  # what kept it from being made keeps it from being removed
-        made.unlink(missing_ok=True)
+def _remove(temporary: Path) -> None:
+    with suppress(OSError, ValueError):  # raised already when the file was created
+        temporary.unlink(missing_ok=True)
 
 
 def _unwritable(path: Path, error: OSError | ValueError) -> FileError:
     return FileError(f"{str(path)!r} cannot be written: {_reason(error)}.")
-
-
-def _check_place(path: Path) -> None:
-    if path.is_dir():
-        raise FileError(f"{str(path)!r} is a folder; name a file in it.")
-    if path.exists() and not path.is_file():
-        raise FileError(f"{str(path)!r} is no file that could be replaced; name another.")
-    if not path.parent.is_dir():
-        raise FileError(f"There is no folder {str(path.parent)!r} to write into.")
 
 
 def _reason(error: OSError | ValueError) -> str:

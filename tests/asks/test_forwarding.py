@@ -7,7 +7,7 @@ from pertinent.asks import Values, on_scale, relay
 from pertinent.engine.meter import Meter
 from pertinent.errors import BudgetError, ModelError
 from pertinent.explainers.base import Task
-from pertinent.explainers.search.base import Course
+from pertinent.explainers.search.base import SearchLog
 from pertinent.explainers.search.sampled_search import RandomSearch
 
 ONE = np.ones((1, 2), dtype=bool)
@@ -16,7 +16,7 @@ WRAPPERS = {
     "relay": relay,
     "meter": lambda algorithm: Meter(10).watch(algorithm),
     "scale": lambda algorithm: on_scale(algorithm, "logit"),
-    "trajectory": lambda algorithm: RandomSearch().followed(algorithm, TASK, 2, Course()),
+    "trajectory": lambda algorithm: RandomSearch().logged(algorithm, TASK, 2, SearchLog()),
 }
 
 

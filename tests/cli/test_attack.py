@@ -77,11 +77,11 @@ def test_a_row_that_cannot_be_read_does_not_stop_the_others(run):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--only", "a", "--top", "1", "--method", "lime"], "give one"),
-        (["--top", "1"], "go together"),
-        (["--method", "lime"], "go together"),
-        (["--set", "samples=3"], "name that with --method"),
-        (["--only", "a", "--set", "samples=3"], "name that with --method"),
+        (["--only", "a", "--top", "1", "--method", "lime"], "only one of them"),
+        (["--top", "1"], "must be passed together"),
+        (["--method", "lime"], "must be passed together"),
+        (["--set", "samples=3"], "--set requires --method"),
+        (["--only", "a", "--set", "samples=3"], "--set requires --method"),
         (["--only", "d"], "Unknown feature 'd'"),
         (["--toward", "perhaps"], "perhaps"),
         (["--norm", "l1"], "l1"),

@@ -79,7 +79,7 @@ def test_what_is_refused(monkeypatch):
     table = pertinent.explain(
         pertinent.wrap(lambda rows: [[0.1, 0.9]] * len(rows), kind="table"), np.ones((2, 3))
     )
-    with pytest.raises(SettingError, match="about words, but the features are columns"):
+    with pytest.raises(SettingError, match="words, but the features are columns"):
         neighbour_stability(table, **PLAIN)
 
     def missing():

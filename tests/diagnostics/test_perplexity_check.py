@@ -108,7 +108,7 @@ def test_labels_and_models_with_an_encoder_are_refused(model):
     with pytest.raises(PertinentError, match="labels"):
         pertinent.check_removal(model, [PROMPT], ["a"])
     other = pertinent.wrap((tiny_lm.model("t5"), tiny_lm.ending_tokenizer()))
-    with pytest.raises(ModelError, match="perplexity is not known"):
+    with pytest.raises(ModelError, match="perplexity cannot be computed"):
         pertinent.check_removal(other, [PROMPT], progress=False)
 
 
@@ -132,12 +132,12 @@ def test_logits_of_many_tokens_are_computed_a_few_rows_at_a_time(model, monkeypa
     input = model.prepare(PROMPT, "words")
     question = [(input, "slice-out", random_masks(input, 0.5, 6, 0))]
     at_once = asked(model, question)[0]
-    monkeypatch.setattr(token_perplexity, "AT_ONCE", 1)
+    monkeypatch.setattr(token_perplexity, "TOKENS_PER_PASS", 1)
     np.testing.assert_allclose(asked(model, question)[0], at_once, atol=1e-6)
 
 
 def test_a_model_of_classes_has_no_perplexity():
-    with pytest.raises(ModelError, match="perplexity is not known"):
+    with pytest.raises(ModelError, match="perplexity cannot be computed"):
         TokenPerplexity.submit(pertinent.wrap(lambda texts: [[0.5, 0.5] for _ in texts]), [])
 
 

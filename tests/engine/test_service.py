@@ -311,3 +311,20 @@ def test_a_fast_stream_fills_batches():
     jobs = (job(model, [float(i), 1.0], asks(ROWS), i) for i in range(64))
     assert len(list(Engine(model, batch_size=8).run(jobs))) == 64
     assert function.batches == [8] * 16
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.03, 0.1])
+def test_a_result_of_a_slow_stream_is_yielded_when_it_is_ready(seconds):
+    n_read = 0
+
+    def source():
+        nonlocal n_read
+        for i in range(100):
+            n_read += 1
+            time.sleep(seconds)
+            yield [float(i), 1.0, 2.0, 3.0]
+
+    model = pertinent.wrap(Counting(), kind="table")
+    next(pertinent.explain_iter(model, iter([[0.0, 1.0, 2.0, 3.0]]), "shapley", budget=40))  # imports
+    next(pertinent.explain_iter(model, source(), "shapley", budget=40))
+    assert n_read <= (2 if seconds else 64)

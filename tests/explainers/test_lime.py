@@ -168,5 +168,5 @@ def test_what_the_forms_for_tables_need(form):
     with pytest.raises(SettingError, match="`form` must be 'removal' except for table rows"):
         pertinent.explain(lambda texts: [[0.5, 0.5]] * len(texts), "some words", "lime", **options)
     groups = {"columns": ["a", "b", "c"], "groups": {"ab": ["a", "b"]}}
-    with pytest.raises(SettingError, match="one for each feature"):
+    with pytest.raises(SettingError, match="a number for each feature"):
         pertinent.explain(linear(background=KNOWN, **groups), KNOWN[0], "lime", **options)

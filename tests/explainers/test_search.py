@@ -34,7 +34,7 @@ from pertinent.explainers.base import Task
 from pertinent.explainers.search.base import CHUNK, as_masks, uniform_sets
 from pertinent.explainers.search.gradient_search import GradientSearch, TaylorSearch
 from pertinent.explainers.search.linear_posterior import RATIOS, LinearPosterior, System
-from pertinent.explainers.search.local import Seen
+from pertinent.explainers.search.local import VisitedSets
 from pertinent.explainers.search.ordered_search import OrderedSearch, in_order
 from pertinent.explainers.search.parallel_local_search import ParallelLocalSearch
 from pertinent.explainers.search.sampled_search import ExhaustiveSearch, RandomSearch
@@ -455,16 +455,16 @@ def test_the_best_swaps_are_the_best_of_all(gains, seed, n, share):
     gain = np.array(gains, dtype=float)
     chosen = uniform_sets(rng, 1, d, int(rng.integers(1, d)))[0]
     every = swaps_in_order(chosen, gain)
-    seen = Seen(mask for mask in every if rng.random() < share)
-    new = [mask for mask in every if mask.tobytes() not in seen.names]
-    before = set(seen.names)
+    seen = VisitedSets(mask for mask in every if rng.random() < share)
+    new = [mask for mask in every if mask.tobytes() not in seen.keys]
+    before = set(seen.keys)
     found = seen.best_swaps(chosen, gain, n)
     totals = [gain[mask].sum() for mask in found]
     assert totals == [gain[mask].sum() for mask in new[:n]]
     names = {mask.tobytes() for mask in found}
     assert len(names) == len(found)
     assert names <= {mask.tobytes() for mask in new}
-    assert seen.names == before | names
+    assert seen.keys == before | names
     rest = seen.best_swaps(chosen, -gain, len(every))
     assert len(rest) == len(new) - len(found)
     assert seen.best_swaps(chosen, gain, 1) == []
@@ -790,12 +790,12 @@ def test_the_noise_is_followed_step_by_step():
     clear, weight = sets @ rng.normal(size=10), np.ones(60)
     posterior = LinearPosterior(rng)
     posterior.draw(sets, rng.normal(size=60), weight, 1)
-    noisy = posterior._place
+    noisy = posterior._index
     for _ in range(2 * len(RATIOS)):
         posterior.draw(sets, clear, weight, 1)
     fresh = LinearPosterior(rng)
     fresh.draw(sets, clear, weight, 1)
-    assert posterior._place == fresh._place < noisy
+    assert posterior._index == fresh._index < noisy
 
 
 # -- proposals ------------------------------------------------------------------------------------

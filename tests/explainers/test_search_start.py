@@ -254,9 +254,9 @@ def test_the_command_line_names_a_folder_or_a_method(tmp_path, monkeypatch, caps
         (found,) = json.loads(capsys.readouterr().out)["explanations"]
         assert shown in found["settings"]["start"]
     assert main([*command, "--set", "start=aim"]) == 2
-    assert "'aim' has to learn first: pertinent fit" in capsys.readouterr().err
+    assert "'aim' must be fitted first: pertinent fit" in capsys.readouterr().err
 
 
 def test_a_method_that_learns_must_be_fitted_before_it_is_a_start():
-    with pytest.raises(SettingError, match="'aim' has to learn first"):
+    with pytest.raises(SettingError, match="'aim' must be fitted first"):
         ParallelLocalSearch(start="aim")

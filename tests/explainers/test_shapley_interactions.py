@@ -11,7 +11,7 @@ from pertinent.errors import BudgetError, SettingError
 from pertinent.explainers.base import Sampling, Task
 from pertinent.explainers.early_stopping import EarlyStopping
 from pertinent.explainers.shapley import interaction_gaussian_process, interaction_index
-from pertinent.explainers.shapley.gaussian_process import CONSTANT, Prior
+from pertinent.explainers.shapley.gaussian_process import CONSTANT, Prior, noise_variances
 from pertinent.explainers.shapley.interaction_gaussian_process import posterior
 from pertinent.explainers.shapley.interaction_index import (
     INDICES,
@@ -161,7 +161,7 @@ def test_intervals_cover_the_truth_of_triples():
 def test_which_triples_are_valued():
     with pytest.raises(SettingError, match="sii, k-sii, banzhaf"):
         of_three("stii")
-    with pytest.raises(BudgetError, match="triples of at most 30 features"):
+    with pytest.raises(BudgetError, match="at most 30 features with order=3"):
         games.play(of_three(), games.unanimity(31, [0]), budget=200)
 
 
@@ -192,7 +192,7 @@ def test_the_posterior_is_that_of_a_regression_on_all_sets(name):
     place = 1 << np.arange(D)
     values, complements = TABLE[masks @ place], TABLE[~masks @ place]
     odd, even = (values - complements) / 2, (values + complements) / 2
-    known = posterior(prior, index, masks, odd, even, of_pairs=[0])
+    known = posterior(prior, index, masks, odd, even, pair_columns=[0])
     x, sets = np.where(masks, 1.0, -1.0), all_coalitions(D)
     size = sets.sum(axis=1)
     signs = np.stack([x[:, members].prod(axis=1) for members in sets], axis=1)
@@ -206,8 +206,8 @@ def test_the_posterior_is_that_of_a_regression_on_all_sets(name):
     for parity, answers, of_single, of_pair in parts:
         own = (size % 2 == parity) & (size > 0)
         covariance = (signs[:, own] * variance[own]) @ signs[:, own].T
-        noise_of = prior.noise_of if parity else prior.even_noise_of
-        noise = np.diag(noise_of(len(x), covariance[0, 0]))
+        share = prior.noise if parity else prior.even_noise
+        noise = np.diag(noise_variances(share, len(x), covariance[0, 0]))
         if parity == 0:
             covariance += CONSTANT * covariance[0, 0]
         solved = np.linalg.solve(covariance + noise, answers[:, 0])
@@ -368,5 +368,5 @@ def test_one_and_two_features(d):
 
 
 def test_too_many_features():
-    with pytest.raises(pertinent.PertinentError, match="at most 500 features, but the input has 501"):
+    with pytest.raises(pertinent.PertinentError, match="at most 500 features, but there are 501"):
         made().min_budget(501)

@@ -17,6 +17,7 @@ from pertinent.explainers.shapley.gaussian_process import (
     fit,
     invert_lower,
     log_posterior,
+    noise_variances,
 )
 from pertinent.explainers.shapley.mask_design import spread_pairs
 
@@ -62,9 +63,9 @@ def test_the_log_posterior_is_the_density_of_the_answers_at_the_best_scales():
         prior = Prior(1 / (1 + np.exp(-point[:d])), *np.exp(point[d:]))
         odd_part, even_part = prior.parts(x, x)
         odd_part = odd_part + prior.linear * (x * prior.r) @ x.T
-        even_noise = Prior(prior.r, noise=prior.even_noise).noise_of(n, even_part[0, 0])
+        even_noise = noise_variances(prior.even_noise, n, even_part[0, 0])
         covariances = [
-            odd_part + np.diag(prior.noise_of(n, odd_part[0, 0])),
+            odd_part + np.diag(noise_variances(prior.noise, n, odd_part[0, 0])),
             even_part + CONSTANT * even_part[0, 0] + np.diag(even_noise),
         ]
         total = gaussian_process._log_hyperprior(point)[0]
@@ -109,7 +110,7 @@ def test_the_posterior_is_that_of_all_terms():
     basis = np.array([x[:, list(t)].prod(axis=1) for t in sets]).T
     shares = np.array([[2 / len(t) if i in t else 0.0 for t in sets] for i in range(d)])
     k = basis @ np.diag(variances) @ basis.T
-    k += np.diag(prior.noise_of(7, k[0, 0]))
+    k += np.diag(noise_variances(prior.noise, 7, k[0, 0]))
     gain = np.diag(variances) @ basis.T @ np.linalg.inv(k)
     values = shares @ gain @ odd
     values += (2 * odd[0] - values.sum(axis=0)) / d
@@ -191,7 +192,7 @@ def test_a_game_without_an_even_part_is_not_taken_for_linear_and_free_of_noise()
     for seed in range(20):
         masks, values, complements, truth = self_dual(10, seed)
         found = estimate(masks, (values - complements) / 2, (values + complements) / 2, slice(None))
-        covered.append(np.abs(found.values - truth) <= 1.96 * found.standard_errors)
+        covered.append(np.abs(found.values - truth) <= 1.96 * found.errors)
     assert np.mean(covered) > 0.9
 
 
@@ -221,5 +222,5 @@ def test_hard_decisions_have_honest_errors():
         masks = np.concatenate([np.ones((1, 12), bool), masks])
         odd, even = (values(masks) - values(~masks)) / 2, (values(masks) + values(~masks)) / 2
         found = estimate(masks, odd, even, slice(None))
-        covered.append(np.abs(found.values - truth) <= 1.96 * found.standard_errors)
+        covered.append(np.abs(found.values - truth) <= 1.96 * found.errors)
     assert np.mean(covered) > 0.9

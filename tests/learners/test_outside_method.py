@@ -96,7 +96,7 @@ def test_it_is_listed_and_has_to_learn_first(outside):
 
     (entry,) = [entry for entry in pertinent.list_methods() if entry.name == "my-occlusion"]
     assert (entry.fitted_first, entry.settings) == (True, {"weight": 1.0})
-    with pytest.raises(SettingError, match="'my-occlusion' has to learn first"):
+    with pytest.raises(SettingError, match="'my-occlusion' must be fitted first"):
         pertinent.explain(lambda texts: [[0.5, 0.5]] * len(texts), "a b", "my-occlusion")
     with pytest.raises(SettingError, match=r"Unknown setting of my-occlusion 'wieght'\. Did you mean"):
         pertinent.fit(outside_method.model, sentences(4), "my-occlusion", wieght=1.0, progress=False)

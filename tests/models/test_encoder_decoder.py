@@ -112,7 +112,7 @@ def test_a_folder_on_the_command_line(tmp_path, monkeypatch, capsys):
 
 def test_what_cannot_be():
     model = wrapped("t5")
-    with pytest.raises(InputError, match="the model reads 128 at once"):
+    with pytest.raises(InputError, match="the model reads 128"):
         pertinent.explain(model, Prompt("the key " * 100, answer=" Bob"), "leave-one-out")
     config = tiny_lm.model("t5").config
     config.decoder_start_token_id = None

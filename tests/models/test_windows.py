@@ -245,9 +245,9 @@ def test_a_fixed_query_is_in_every_window(model):
 
 
 def test_a_text_that_leaves_no_room_is_an_error(model):
-    with pytest.raises(InputError, match="there is room for 2 tokens"):
+    with pytest.raises(InputError, match="a window holds 2 tokens"):
         model.prepare({"query": tiny.text(15), "document": TEXT})
-    with pytest.raises(InputError, match="overlap by 17: beside special tokens and the other text"):
+    with pytest.raises(InputError, match="overlap by 17: besides special tokens and the other text"):
         wrapped(long_texts="windows:17").prepare((TEXT, "w1"))
 
 

@@ -1,8 +1,8 @@
-"""The cluster that a command is given."""
+"""Cluster on the command line."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from pertinent.config.settings import Count, NotNegative
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ClusterFlags:
-    """The flags that name a cluster.
+    """Flags that describe a cluster.
 
     Attributes
     ----------
     ray
-        Do the work on Ray, at this address, or without one on this machine alone.
+        Run on the Ray cluster at this address, or without an address on this machine.
     workers
-        With --ray: the number of workers (as many as there is room for).
+        With --ray: the number of workers (as many as the resources allow).
     cpus_per_worker
         With --ray: the number of cores of a worker (1).
     gpus_per_worker
         With --ray: the number of GPUs of a worker, or the share of one (0).
     block_size
-        With --ray: the number of inputs that a worker does together (at most 256).
+        With --ray: the number of inputs in a block, which one worker explains (at most 256).
     """
 
     ray: Annotated[str, "[ADDRESS]"] | None = None
@@ -36,14 +36,13 @@ class ClusterFlags:
     gpus_per_worker: NotNegative | None = None
     block_size: Count | None = None
 
-    def made(self) -> Cluster | None:
-        """The cluster, if there is one."""
-        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "ray"}
-        given = {name: value for name, value in own.items() if value is not None}
-        if self.ray is None:
-            for name in given:
-                raise SettingError(f"--{name.replace('_', '-')} is about workers: give --ray, too.")
+    def cluster(self) -> Cluster | None:
+        """Return the cluster, if there is one."""
+        settings = {name: value for name, value in vars(self).items() if value is not None}
+        if settings.pop("ray", None) is None:
+            for name in settings:
+                raise SettingError(f"--{name.replace('_', '-')} requires --ray.")
             return None
         from pertinent.cluster.cluster import Cluster
 
-        return Cluster(self.ray or None, **given)
+        return Cluster(self.ray or None, **settings)

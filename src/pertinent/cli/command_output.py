@@ -1,4 +1,4 @@
-"""Output of a command: the terminal, an HTML report, Parquet, JSON, pictures; failures go to stderr."""
+"""Output of a command: the terminal, an HTML report, Parquet, JSON and plots; failures go to stderr."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from pertinent.results.explanation import Explanations
 from pertinent.study.report import StudyReport
 
 Failed = tuple[str, str]
-"""What failed, and why."""
+"""The input or file that failed, and the reason."""
 
-ALL_WELL, SOME_FAILED, NOTHING = 0, 1, 2
+SUCCESS, SOME_FAILED, ALL_FAILED = 0, 1, 2
 LISTED = 20
-"""How many reasons of failures are listed."""
+"""Number of reasons of failures that are listed."""
 
 _UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class NothingDone(PertinentError):
-    """No input could be read or used; `failures` are the places and the reasons."""
+    """Error if no input could be read or used; `failures` lists their positions and the reasons."""
 
     def __init__(self, failures: Sequence[Failed]) -> None:
         super().__init__("nothing could be explained")
@@ -40,31 +40,31 @@ class NothingDone(PertinentError):
 
 
 def complain(message: str, traceback: str = "") -> None:
-    """Write a line to stderr, below the traceback, if any."""
+    """Write a message to stderr, below the traceback, if there is one."""
     sys.stderr.write(f"{visible(traceback)}pertinent: {visible(message)}\n")
 
 
 def conclude(n_explained: int, failures: Sequence[Failed]) -> int:
-    """List what failed on stderr, and return the exit code."""
+    """List the failures on stderr, and return the exit code."""
     from pertinent.rendering.by_input import failure_lines
 
     for line in failure_lines(failures, LISTED):
         complain(f"failed: {line}")
     if not n_explained:
         complain("error: nothing could be explained")
-        return NOTHING
-    return SOME_FAILED if failures else ALL_WELL
+        return ALL_FAILED
+    return SOME_FAILED if failures else SUCCESS
 
 
 def print_json(text: str) -> None:
-    """Print JSON on stdout, with characters that are unsafe to print as JSON escapes."""
-    escaped = _UNSAFE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    """Print JSON on stdout, with escapes for characters that are unsafe to print."""
+    escaped = _UNSAFE_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
     sys.stdout.write(escaped + "\n")
 
 
 @contextmanager
 def logging_to_stderr(*, quiet: bool, debug: bool) -> Iterator[None]:
-    """Show what the library logs and what others warn of, on stderr, while a command runs."""
+    """Write log messages of the library, and all warnings, to stderr while a command runs."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Formatter("pertinent: %(message)s"))
     handler.setLevel(logging.DEBUG if debug else logging.ERROR if quiet else logging.INFO)
@@ -95,36 +95,36 @@ class _Formatter(logging.Formatter):
 
 
 PROGRESS = "pertinent.engine.progress"
-"""The logger of progress where stderr is no terminal."""
+"""The logger of progress if stderr is no terminal."""
 
 STDOUT = Path("-")
-PICTURES = (".png", ".svg", ".pdf")
-_SHOWN = 20
-"""How many explanations are printed if they are also written to a file."""
+PLOTS = (".png", ".svg", ".pdf")
+_PRINTED = 20
+"""Number of explanations up to which they are printed if they are also written to a file."""
 
 
 @dataclass
 class CommandOutput:
-    """The flags that name what to write, checked before any work is done.
+    """Flags that name files to write, which are checked before the command starts.
 
     Attributes
     ----------
     html
-        Write one self-contained HTML report.
+        Write a self-contained HTML report to this file.
     out
-        Save the explanations with what was measured (.parquet, .csv or .json).
+        Write the explanations with their measures to this file (.parquet, .csv or .json).
     plot
-        Draw the result (.png, .svg or .pdf).
+        Write a plot of the result to this file (.png, .svg or .pdf).
     json
-        Write JSON; - for stdout, and nothing else there.
+        Write JSON to this file; - prints only JSON on stdout.
     quiet
-        Print nothing but errors.
+        Print only errors.
     by_class
-        Whether explanations are also shown class by class.
+        Whether explanations are also shown by class.
     out_by_function
-        Whether the public function itself writes the file of ``--out``.
+        Whether the public function writes the file of ``--out``.
     read
-        Files that are read, which must not be written.
+        Files that the command reads, and must not overwrite.
     """
 
     html: Path | None = None
@@ -137,46 +137,46 @@ class CommandOutput:
     read: Sequence[Path] = ()
 
     def __post_init__(self) -> None:
-        """Check that the files can be written and have names of their own."""
+        """Check that the files can be written and have different names."""
         if self.out is not None and not self.out_by_function:
             check_suffix(self.out, Explanations.suffixes)
-        if self.plot is not None and self.plot.suffix.lower() not in PICTURES:
-            raise SettingError(f"--plot must end in {', '.join(PICTURES)}, but got {str(self.plot)!r}.")
+        if self.plot is not None and self.plot.suffix.lower() not in PLOTS:
+            raise SettingError(f"--plot must end in {', '.join(PLOTS)}, but got {str(self.plot)!r}.")
         named = [p for p in (self.html, self.out, self.json, self.plot) if p is not None and p != STDOUT]
         for path in named:
             check_writable(path)
             if [p.resolve() for p in (*named, *self.read)].count(path.resolve()) > 1:
-                raise SettingError(f"{str(path)!r} is named twice: each file needs a name of its own.")
+                raise SettingError(f"{str(path)!r} is named twice: each file must have a different name.")
 
     @property
     def silent(self) -> bool:
-        """Whether nothing but JSON is printed."""
+        """Return whether only JSON is printed on stdout."""
         return self.quiet or self.json == STDOUT
 
     @property
     def progress(self) -> bool | None:
-        """The argument `progress` of a public function."""
+        """Return the argument `progress` of a public function."""
         return False if self.silent else None
 
     def show(self, thing: Any) -> None:
-        """Print something that rich can render, or a plain line."""
+        """Print a line, or something that rich can render."""
         from rich.console import Console
         from rich.text import Text
 
-        shown = Text(visible(thing)) if isinstance(thing, str) else thing
-        Console(quiet=self.silent, highlight=False).print(shown, soft_wrap=isinstance(thing, str))
+        renderable = Text(visible(thing)) if isinstance(thing, str) else thing
+        Console(quiet=self.silent, highlight=False).print(renderable, soft_wrap=isinstance(thing, str))
 
     def show_all(self, explanations: Explanations) -> list[Failed]:
-        """Print explanations, but not the failures, which go to stderr; return what could not be shown."""
+        """Print explanations without the failures, which go to stderr; return what could not be shown."""
         from pertinent.rendering.terminal.explanation import show_all
 
         failed: list[Failed] = []
         try:
             if self.by_class and len(explanations):
                 explanations[0].by_class()
-        except SettingError as error:  # the method does not score all classes: show and write the rest
+        except SettingError as error:  # the method does not score all classes
             self.by_class, failed = False, [("--by-class", str(error))]
-        if len(explanations) > _SHOWN and (self.out or self.html or self.json):
+        if len(explanations) > _PRINTED and (self.out or self.html or self.json):
             self.show(f"{len(explanations):,} explanations.")
         elif len(explanations) == 1:
             self.show(explanations[0])
@@ -187,46 +187,39 @@ class CommandOutput:
             self.show(show_all(Explanations(list(explanations)), by_class=self.by_class))
         return failed
 
-    def write(self, explanations: Explanations, evaluation: Evaluation | None, title: str) -> list[Failed]:
-        """Write the files asked for and print their paths; return those that could not be written."""
-        failed = self.write_json(explanations)
-        if not len(explanations):
-            return failed
-        if self.out is not None and self.out_by_function:
-            self.show(f"Saved: {self.out.resolve()}")
-        else:
-            failed += self._write_file("--out", "Saved", self.out, explanations.save)
-        save = partial(pertinent.save_report, explanations)
-        save = partial(save, title=title, evaluation=evaluation, by_class=self.by_class)
-        return failed + self._write_file("--html", "Report", self.html, save)
+    def write(
+        self,
+        result: Result | StudyReport,
+        explanations: Explanations | None = None,
+        evaluation: Evaluation | None = None,
+        title: str = "",
+    ) -> list[Failed]:
+        """Write the requested files and print their paths; return those that could not be written.
 
-    def write_json(self, result: Result | StudyReport) -> list[Failed]:
-        """Write JSON, to stdout or to a file."""
-        if self.json != STDOUT:
-            return self._write_file(
-                "--json", "JSON", self.json, lambda path: write_text(path, result.to_json() + "\n")
-            )
-        print_json(result.to_json())
-        return []
+        The JSON file and the plot show the result, the other files the explanations.
+        """
 
-    def write_plot(self, result: Result | StudyReport) -> list[Failed]:
-        """Draw a result, in the format that the suffix names."""
-
-        def save(path: Path) -> None:
+        def plot(path: Path) -> None:
             with atomic_write(path) as unfinished:
                 result.plot().savefig(unfinished, dpi=150, format=path.suffix[1:].lower())
 
-        return self._write_file("--plot", "Plot", self.plot, save)
-
-    def _write_file(
-        self, option: str, what: str, path: Path | None, save: Callable[[Path], Any]
-    ) -> list[Failed]:
-        """Write one file if it was asked for; if that fails, the others are still written."""
-        if path is None:
-            return []
-        try:
-            save(path)
-        except (PertinentError, OSError) as error:
-            return [(f"{option} {path}", str(error))]
-        self.show(f"{what}: {path.resolve()}")
-        return []
+        writers: dict[str, tuple[str, Path | None, Callable[[Path], Any]]] = {
+            "--json": ("JSON", self.json, lambda path: write_text(path, result.to_json() + "\n")),
+            "--plot": ("Plot", self.plot, plot),
+        }
+        if explanations is not None and len(explanations):
+            report = partial(pertinent.save_report, explanations, title=title, evaluation=evaluation)
+            save = (lambda _: None) if self.out_by_function else explanations.save
+            writers["--out"] = "Saved", self.out, save
+            writers["--html"] = "Report", self.html, partial(report, by_class=self.by_class)
+        failed: list[Failed] = []
+        for flag, (noun, path, write) in writers.items():
+            if path == STDOUT:
+                print_json(result.to_json())
+            elif path is not None:
+                try:
+                    write(path)
+                    self.show(f"{noun}: {path.resolve()}")
+                except (PertinentError, OSError) as error:
+                    failed.append((f"{flag} {path}", str(error)))
+        return failed

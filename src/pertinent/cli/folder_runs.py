@@ -1,4 +1,4 @@
-"""``pertinent explain --out FOLDER``: inputs stream in, explanations stream out, none are kept in memory."""
+"""``pertinent explain --out FOLDER``, which keeps neither inputs nor explanations in memory."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ _UNUSED = ("html", "json", "check", "by_class")
 
 
 def explain_to_folder(args: Namespace, arguments: dict[str, Any]) -> int:
-    """Explain inputs that need not fit into memory, and print how many there are."""
+    """Explain a stream of inputs, and print the number of explanations."""
     for flag in _UNUSED:
         if getattr(args, flag):
             raise SettingError(
-                f"--{flag.replace('_', '-')} needs all explanations in memory: leave it out, or give --out a "
-                "name that ends in .parquet."
+                f"--{flag.replace('_', '-')} needs all explanations in memory: omit it, or pass --out a name "
+                "that ends in .parquet."
             )
     output, inputs = CommandOutput(quiet=args.quiet), call_with(args, InputFlags)
     model = call_with(args, ModelFlags, model=model_named(args, inputs)).named()
     kind = kind_before_loading(model)
     (arguments["method"],) = load_methods([args.method], args.set)
     stream = _Stream(inputs, kind, model.name)
-    if stream.n is not None and not any(True for _ in stream):  # wrong columns are found here, too
+    if stream.n is not None and not any(True for _ in stream):  # also raises errors of columns
         raise InputError("There is nothing to explain.")
     del arguments["check"]
-    arguments |= {"cluster": call_with(args, ClusterFlags).made(), "progress": output.progress}
+    arguments |= {"cluster": call_with(args, ClusterFlags).cluster(), "progress": output.progress}
     folder = pertinent.explain(model, stream if stream.n is not None else iter(stream), **arguments)
     assert isinstance(folder, ExplanationFolder)
     output.show(f"{folder}.")
     output.show(f"Saved: {folder.path.resolve()}")
     code = conclude(len(folder), list(named(islice(folder.failures, LISTED))))
     if folder.n_failures > LISTED:
-        complain(f"failed: {folder.n_failures:,} in all")
+        complain(f"failed: {folder.n_failures:,} in total")
     return code
 
 
 class _Stream:
-    """The inputs with their names, read whenever they are iterated over; `n` is their number if known."""
+    """Inputs with their ids, read in each iteration; `n` is their number, if it is known."""
 
     def __init__(self, inputs: InputFlags, kind: str | None, model: str) -> None:
         self._arguments = inputs, kind, model

@@ -37,4 +37,4 @@ def report(args: Namespace) -> int:
     output = call_with(args, CommandOutput)
     result = pertinent.report_study(args.study, **arguments_of(args))
     output.show(result)
-    return conclude(1, [*output.write_json(result), *output.write_plot(result)])
+    return conclude(1, output.write(result))

@@ -1,4 +1,4 @@
-"""What the commands do: read the inputs, call the public function, show and write what it returns."""
+"""Commands: read the inputs, call the public function, show and write the result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pkgutil import resolve_name
 from typing import Annotated, Any
 
 import pertinent
-from pertinent.api.evaluate import evaluation_of
+from pertinent.api.evaluate import DEFAULT_METRICS, evaluation_of
 from pertinent.cli.cluster_flags import ClusterFlags
 from pertinent.cli.command_output import CommandOutput, Failed, NothingDone, conclude
 from pertinent.cli.commands import COMMANDS
@@ -29,21 +29,21 @@ from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.failures import Failure
 from pertinent.runs.folder_store import is_folder
-from pertinent.runs.request import DEFAULT_METHOD, make_metrics
+from pertinent.runs.request import make_metrics
 
 
 def arguments_of(args: Namespace) -> dict[str, Any]:
-    """The arguments of the public function that are flags; files and Python objects are read."""
-    found = {name: getattr(args, name) for name in args.parameters}
+    """Return the arguments of the public function that are flags; read files and Python objects."""
+    arguments = {name: getattr(args, name) for name in args.parameters}
     for name, reader in args.parameters.items():
-        if reader is not None and found[name] is not None:
-            found[name] = resolve_name(reader)(found[name])
-    return found
+        if reader is not None and arguments[name] is not None:
+            arguments[name] = resolve_name(reader)(arguments[name])
+    return arguments
 
 
 @dataclass
 class Call:
-    """A call of a public function: the arguments from the flags, the inputs that were read, and the model."""
+    """Call of a public function: the arguments from the flags, the inputs, and the model."""
 
     arguments: dict[str, Any]
     records: list[InputRecord]
@@ -51,7 +51,7 @@ class Call:
 
     @classmethod
     def from_flags(cls, args: Namespace, output: CommandOutput) -> Call:
-        """Read what the command line names; wrong arguments are found before the model is loaded."""
+        """Read the inputs and arguments; errors in them are raised before the model is loaded."""
         inputs = call_with(args, InputFlags)
         model = call_with(args, ModelFlags, model=model_named(args, inputs)).named()
         kind = kind_before_loading(model)
@@ -69,11 +69,11 @@ class Call:
         if inputs.label_column is not None:
             arguments["labels"] = [each.label for each in records]
         if "ray" in args:
-            arguments["cluster"] = call_with(args, ClusterFlags).made()
+            arguments["cluster"] = call_with(args, ClusterFlags).cluster()
         return cls(arguments, records, model)
 
     def to(self, function: Callable[..., Any], **changes: Any) -> Any:
-        """Make the call; if every input failed, and not all for one reason, every reason is reported."""
+        """Make the call; if all inputs failed for different reasons, raise `NothingDone` with all reasons."""
         try:
             return function(self.model, as_inputs(self.records), **self.arguments | changes)
         except PertinentError as error:
@@ -83,7 +83,7 @@ class Call:
             raise
 
     def failed(self, failures: Sequence[Failure]) -> list[Failed]:
-        """The place of each input that failed, and the reason."""
+        """Return the position of each failed input, and the reason."""
         return [(self.records[failure.index].where, str(failure)) for failure in failures]
 
 
@@ -93,8 +93,8 @@ def explain(args: Namespace, *, by_class: bool = False) -> int:
     Parameters
     ----------
     by_class
-        Show the five most likely classes (labels, values) side by side, too, where the method scores all of
-        them.
+        Also show the five most likely classes (labels, values) side by side, if the method scores all
+        classes.
     """
     if args.out is not None and is_folder(args.out):
         return explain_to_folder(args, arguments_of(args))
@@ -113,7 +113,7 @@ def explain(args: Namespace, *, by_class: bool = False) -> int:
     unshown = output.show_all(explanations)
     if evaluation is not None and len(explanations) > 1:
         output.show(evaluation)
-    unwritten = output.write(explanations, evaluation, f"Explained by {args.method}")
+    unwritten = output.write(explanations, explanations, evaluation, f"Explained by {args.method}")
     code = conclude(len(explanations), [*call.failed(explanations.failures), *unshown, *unwritten])
     if isinstance(error, KeyboardInterrupt):
         raise error
@@ -121,12 +121,12 @@ def explain(args: Namespace, *, by_class: bool = False) -> int:
 
 
 def compare(args: Namespace, *, show: bool = False) -> int:
-    """Explain inputs by several methods and show the table of what was measured.
+    """Explain inputs by several methods and show the table of measures.
 
     Parameters
     ----------
     show
-        Print every explanation too, not only the table.
+        Print every explanation in addition to the table.
     """
     output = _output(args)
     call = Call.from_flags(args, output)
@@ -146,38 +146,36 @@ def evaluate(args: Namespace) -> int:
         raise InputError(f"The file must hold explanations of one kind, but holds {sorted(kinds) or 'none'}.")
     name = args.model or DEFAULTS.get(kind := kinds.pop())
     if name is None:
-        raise SettingError(f"--model must be given for explanations of {modality_named(kind).plural}.")
+        raise SettingError(f"Explanations of {modality_named(kind).plural} require --model.")
     model = call_with(args, ModelFlags, model=name).load()
     for explanation in saved:
         if model.classes and explanation.classes != model.classes:
             raise SettingError(
                 f"The model {name!r} has the classes {', '.join(model.classes)}, but the explanations in the "
-                f"file have {', '.join(explanation.classes)}: name their model with --model."
+                f"file have {', '.join(explanation.classes)}: pass their model by --model."
             )
-    words = arguments_of(args) | {
-        "cluster": call_with(args, ClusterFlags).made(),
-        "progress": output.progress,
-    }
+    cluster = call_with(args, ClusterFlags).cluster()
+    words = arguments_of(args) | {"cluster": cluster, "progress": output.progress}
     evaluation = pertinent.evaluate(model, saved, **words)
     title = f"Evaluation of {args.explanations.name}"
     return _conclude(output, evaluation, title, list(named(evaluation.failures)))
 
 
 def merge(args: Namespace) -> int:
-    """Put the files of all shards of a run together."""
-    found = pertinent.merge(args.files, args.out)
-    return conclude(len(found), list(named(found.failures)))
+    """Merge the files of all shards of a run."""
+    explanations = pertinent.merge(args.files, args.out)
+    return conclude(len(explanations), list(named(explanations.failures)))
 
 
 def neighbour_stability(args: Namespace) -> int:
-    """Measure how alike the explanations of similar texts are, from a file."""
+    """Measure whether similar texts in a file have similar explanations."""
     output, saved = _output(args), pertinent.read(args.explanations)
     result = pertinent.neighbour_stability(saved, **arguments_of(args))
     return _conclude_diagnosis(output, result, list(named(result.failures)))
 
 
 def diagnose(args: Namespace) -> int:
-    """Check removals, or the explanations of a method: show the table, and write JSON and a plot."""
+    """Run a diagnostic: show the table, and write JSON and a plot."""
     output = _output(args)
     call = Call.from_flags(args, output)
     result = call.to(getattr(pertinent, str(COMMANDS[args.command].function)))
@@ -192,27 +190,29 @@ def attack(
     method: Annotated[str, "NAME|FOLDER"] | None = None,
     set: list[Annotated[str, "SETTING=VALUE"]] | None = None,
 ) -> int:
-    """Attack every input, print the radii, and write the file asked for.
+    """Attack every input, print the radii, and write the requested file.
 
     Parameters
     ----------
     only
-        A set of features that may change, by name or number from 0; may be repeated, for several sets (all
-        features).
+        A set of features that the attack may change, by name or index from 0; may be repeated for several
+        sets (all features).
     top
-        Only the N most important features by --method may change.
+        The attack may change only the N most important features by --method.
     method
         With --top: a name from `list_methods()`.
     set
-        With --method: a setting of it; may be repeated.
+        With --method: a setting of the method; may be repeated.
     """
     output = _output(args)
     if only and top:
-        raise SettingError("--only names the features that may change, and --top finds them: give one.")
+        raise SettingError("--only and --top both select the features to change: pass only one of them.")
     if bool(top) != bool(method):
-        raise SettingError("--top and --method go together: the N most important features by that method.")
+        raise SettingError(
+            "--top and --method must be passed together: --method ranks the features of --top."
+        )
     if set and not method:
-        raise SettingError("--set is a setting of the method: name that with --method, and --top.")
+        raise SettingError("--set requires --method and --top.")
     methods = load_methods([method], set or ()) if method else []
     call = Call.from_flags(args, output)
     sets: list[Any] = [only] * len(call.records)
@@ -220,11 +220,11 @@ def attack(
         sets = _most_important(call, methods[0], top)
     attacks = call.to(pertinent.attack_radius, sets=sets)
     output.show(type(attacks)(list(attacks)))
-    return conclude(len(attacks), [*call.failed(attacks.failures), *output.write_json(attacks)])
+    return conclude(len(attacks), [*call.failed(attacks.failures), *output.write(attacks)])
 
 
 def _most_important(call: Call, method: Explainer, n: int) -> list[list[int]]:
-    """The n most important features of each input; one that cannot be explained becomes its error."""
+    """Return the n most important features of each input; a failed input becomes its error."""
     words = {name: call.arguments[name] for name in ("features", "seed", "batch_size", "progress")}
     explained = pertinent.explain(call.model, as_inputs(call.records), method, **words)
     sets: list[list[int]] = [[] for _ in call.records]
@@ -236,7 +236,7 @@ def _most_important(call: Call, method: Explainer, n: int) -> list[list[int]]:
 
 
 def serve(args: Namespace) -> int:
-    """Serve the web page until it is interrupted, which is how it ends."""
+    """Serve the web app until it is interrupted."""
     models = {
         name: call_with(args, ModelFlags, model=name).load() for name in filter(None, args.model.split(","))
     }
@@ -267,13 +267,12 @@ def demo(args: Namespace) -> int:
     output, explanations = _output(args), list[Explanation]()
     for index, (name, raw) in enumerate(examples):
         model = ModelFlags(name).load()
-        evaluation = pertinent.compare(model, raw, DEFAULT_METHOD, progress=output.progress)
-        found = [replace(e, index=index) for e in evaluation.explanations]
+        explanation = pertinent.explain(model, raw, metrics=DEFAULT_METRICS, progress=output.progress)
+        explanations.append(replace(explanation, index=index))
         output.show(Rule(name))
-        output.show_all(Explanations(found))
-        explanations += found
-    unwritten = output.write(Explanations(explanations), None, "pertinent: what decisions rest on")
-    return conclude(len(explanations), unwritten)
+        output.show(explanation)
+    every = Explanations(explanations)
+    return conclude(len(every), output.write(every, every, title="Explanations of the embedded models"))
 
 
 def _output(args: Namespace, **more: Any) -> CommandOutput:
@@ -290,12 +289,13 @@ def _conclude_diagnosis(
 ) -> int:
     """Show the table, write the requested JSON and plot, and return the exit code."""
     output.show(replace(result, failures=()) if isinstance(result, Diagnostic) else result)
-    return conclude(len(result.rows), [*failed, *output.write_json(result), *output.write_plot(result)])
+    return conclude(len(result.rows), [*failed, *output.write(result)])
 
 
 def _conclude(output: CommandOutput, evaluation: Evaluation, title: str, failed: Sequence[Failed]) -> int:
-    """Show the table, write the files asked for, and return the exit code."""
+    """Show the table, write the requested files, and return the exit code."""
     if evaluation.rows:
         output.show(evaluation)
-    unwritten = output.write(_explanations(evaluation), evaluation, title)
+    explanations = _explanations(evaluation)
+    unwritten = output.write(explanations, explanations, evaluation, title)
     return conclude(len(evaluation.rows), [*failed, *unwritten])

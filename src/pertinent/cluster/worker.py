@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from pertinent.engine.engine import Engine
 from pertinent.engine.progress import Progress
-from pertinent.runs.executor import Item, Task, run_task
+from pertinent.runs.executor import Item, RunTask, run_task
 from pertinent.runs.model_names import NamedModel
 from pertinent.runs.session import Session
 
@@ -71,7 +71,7 @@ class Worker:
         self._engine = Engine(self._model, batch_size=self._batch_size)
         return Started(os.getpid(), platform.node(), versions(), self._model.fingerprint.hex())
 
-    def run(self, task: Task, items: Sequence[Item], pack: bool) -> BlockResult:
+    def run(self, task: RunTask, items: Sequence[Item], pack: bool) -> BlockResult:
         """Return the results of a block or a part of one, packed if it is a whole block."""
         session, before = Session(self._model), self._engine.rows
         progress = deque([Progress(0, 0, None, 0)], maxlen=1)

@@ -1,4 +1,4 @@
-"""The cache of the model's answers about the inputs that are being worked on."""
+"""The cache of the model's answers for the inputs of running jobs."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 _PYTHON_OBJECTS = 250
-"""Bytes of a dictionary entry, its key and an array besides their content."""
+"""Bytes of a dictionary entry, its key and an array, without their content."""
 
 
 class Cache:
-    """Answers by input, kind of question and row. It lies below the meter.
+    """Answers by input, kind of question and row. The meter does not see whether an answer is cached.
 
-    An input's answers are dropped when the last job on it ends: kept longer, such small objects would
-    lie scattered between the batches and make the memory grow. If all answers take more than
-    `most_bytes`, those of the least recently used input are dropped.
+    The answers for an input are dropped when the last job on it ends: otherwise small objects scattered
+    between batches fragment the memory. If all answers take more than `most_bytes`, the least recently used
+    input is dropped.
     """
 
     def __init__(self, most_bytes: int = 64 * 2**20) -> None:
@@ -26,31 +26,31 @@ class Cache:
         self._held: Counter[bytes] = Counter()
 
     def open(self, name: bytes) -> None:
-        """Note that a job on this input begins."""
+        """Count a job on this input that starts."""
         self._jobs[name] += 1
 
     def close(self, name: bytes) -> None:
-        """Note that a job on this input has ended."""
+        """Count down a job on this input that has ended."""
         self._jobs[name] -= 1
         if not self._jobs[name]:
             del self._jobs[name]
             self._forget(name)
 
     def answers_for(self, name: bytes, kind: type) -> dict[Hashable, Any]:
-        """The answers known for one input and kind of question, by row."""
-        known = self._inputs.setdefault(name, {}).setdefault(kind, {})
+        """Return the cached answers for an input and kind of question, by row."""
+        answers = self._inputs.setdefault(name, {}).setdefault(kind, {})
         self._inputs.move_to_end(name)
-        return known
+        return answers
 
     def add(self, name: bytes, kind: type, keys: Sequence[Hashable], answers: Sequence[Any]) -> None:
-        """Keep the answer to each row, if a job on the input is still open."""
+        """Cache the answers to these rows, if a job on the input is still running."""
         if not self._jobs[name]:
             return
-        known = self.answers_for(name, kind)
-        before = len(known)
-        known.update(zip(keys, answers, strict=True))
+        cached = self.answers_for(name, kind)
+        before = len(cached)
+        cached.update(zip(keys, answers, strict=True))
         size = getattr(answers[0], "nbytes", 0) + _PYTHON_OBJECTS
-        added = (len(known) - before) * size
+        added = (len(cached) - before) * size
         self._held[name] += added
         self._bytes += added
         while self._bytes > self.most_bytes and len(self._inputs) > 1:

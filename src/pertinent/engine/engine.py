@@ -1,4 +1,4 @@
-"""The engine runs many algorithms over one model, in full batches."""
+"""The engine: runs many algorithms over one model in full batches."""
 
 from __future__ import annotations
 
@@ -29,29 +29,27 @@ from pertinent.models.base import Answer, Model
 logger = logging.getLogger(__name__)
 
 BACKLOG = 16
-"""Number of batches of waiting rows, for each batch in flight, above which no job is started: so many contain
-enough rows of equal length."""
+"""Number of batches of waiting rows, for each batch in flight, above which no job is started: this backlog
+has enough rows of equal length."""
 
 UNANSWERED = 16
 """Number of jobs, for each batch in flight, that may wait for their first answer. First questions are small:
 without this limit far too many jobs would be started before the backlog grows."""
 
-PATIENCE = 0.25
-"""Seconds between two batches, at most, that may be spent on waiting for further jobs of a stream."""
-
-NEGLIGIBLE = 0.001
-"""Seconds for which a stream may always be waited for."""
+LEAST_WAIT, LONGEST_WAIT = 0.01, 0.25
+"""Seconds that may be spent on pulling jobs from a stream between two batches: as long as a batch takes,
+within these limits."""
 
 COMPUTING = 2
-"""Number of algorithms, for each core, that may be at their arithmetic before no further job is started."""
+"""Number of computing algorithms, for each core, above which no job is started."""
 
 WAITING = object()
-"""Stands for an answer that is not known yet."""
+"""Stands for an answer that is not available yet."""
 
 
 @dataclass
 class _Flight:
-    """A batch on the device: its chunks by question, what the model was told, and its answer."""
+    """A batch on the device: its chunks by question, its parts as the model gets them, and the answer."""
 
     chunks: dict[OpenQuestion, list[Chunk]]
     parts: list[BatchPart]
@@ -59,23 +57,23 @@ class _Flight:
 
 
 class Engine:
-    """Runs jobs over one model, as a service: jobs may be submitted and cancelled at any time.
+    """Runs jobs over one model; jobs may be submitted and cancelled at any time.
 
-    Algorithms are generators that yield questions and are sent answers. The engine advances all of
-    them that can, collects their questions, and has those of one kind and similar cost answered
-    together, whichever input, explainer, seed or sparsity they come from. What goes wrong with a
-    question is raised in the algorithm that asked it. One that fails is reported and the rest go on.
+    Algorithms are generators that yield questions and are sent answers. The engine advances every algorithm
+    that has its answer, collects the questions, and puts rows of the same kind and similar cost into one
+    batch, whatever their input, explainer, seed or sparsity. An error in a question is raised in the
+    algorithm that yielded it. The failure of one algorithm does not affect the others.
 
     All methods must be called from the same thread.
 
     Parameters
     ----------
     batch_size
-        The largest cost of a batch, in the model's unit; found while working by default.
+        The largest cost of a batch, in the model's unit; by default determined during the run.
     progress
-        Called by `run` whenever answers have come.
+        Called by `run` when answers have arrived.
     on_partial
-        Called by `step` with each finding that an algorithm has published.
+        Called by `step` with each partial finding that an algorithm publishes.
     """
 
     def __init__(
@@ -99,7 +97,7 @@ class Engine:
         self._reset()
 
     def _reset(self) -> None:
-        """End everything that is under way."""
+        """Abandon all jobs."""
         self._source: Iterator[Job | JobResult] | None = None
         self._is_stream = False
         if self._threads is not None:
@@ -125,19 +123,19 @@ class Engine:
 
     @property
     def is_busy(self) -> bool:
-        """Whether any job is under way, or has ended since the last `step`."""
+        """Return whether a job is running, or has ended since the last `step`."""
         return bool(self._open or self._done) or self._source is not None
 
     @property
     def has_room(self) -> bool:
-        """Whether another job would help to fill batches; a service may submit more, but gains nothing."""
+        """Return whether another job would help to fill batches."""
         in_flight = self.model.in_flight
         if len(self._computing) >= COMPUTING * n_cores():
             return False
         return self._unanswered < UNANSWERED * in_flight and self._scheduler.backlog < BACKLOG * in_flight
 
     def submit(self, job: Job) -> int:
-        """Begin a job, and return the number by which it can be cancelled."""
+        """Start a job, and return the number by which it can be cancelled."""
         run = JobRun(job, job.algorithm)
         self._open[run.number] = run
         self._unanswered += 1
@@ -146,14 +144,14 @@ class Engine:
         return run.number
 
     def rows_answered(self, number: int) -> int:
-        """Return how many rows of a job under way were answered; 0 if it has ended."""
+        """Return the number of answered rows of a running job; 0 if it has ended."""
         return self._open[number].rows if number in self._open else 0
 
     def cancel(self, number: int) -> bool:
-        """End a job without a result, and return whether it was still under way.
+        """Cancel a job, and return whether it was still running.
 
-        Its waiting questions and cached answers are freed at once; answers that are being computed are
-        discarded when they come.
+        Its waiting questions and cached answers are freed immediately; answers that are being computed are
+        discarded when they arrive.
         """
         run = self._open.pop(number, None)
         if run is None:
@@ -164,16 +162,15 @@ class Engine:
         return True
 
     def step(self) -> list[JobResult]:
-        """Work until answers have come or a job has ended, and return the jobs that have ended.
+        """Work until answers have arrived or a job has ended; return the jobs that have ended.
 
-        Partial findings are handed to `on_partial`, which may cancel jobs. Returns an empty list at once if
-        nothing is under way.
+        Partial findings are passed to `on_partial`, which may cancel jobs. The list is empty if no job runs.
         """
-        if self._pools is None and self.model.in_flight > 1:  # once: it takes as long as a small batch
+        if self._pools is None and self.model.in_flight > 1:  # only once: it takes as long as a small batch
             self._pools = ThreadpoolController()
         rows = self.rows
-        # While a device computes, arithmetic here keeps to one thread: the others of a pool spin for a
-        # while when they have done their part, and slow down the one that feeds the device.
+        # While a device computes, arithmetic here uses one thread: idle threads of a pool spin for a while,
+        # and slow down the thread that feeds the device.
         with self._pools.limit(limits=1) if self._pools else nullcontext():
             while not self._done and not self._published and self.rows == rows and self._work():
                 pass
@@ -183,10 +180,10 @@ class Engine:
         return done
 
     def run(self, jobs: Iterable[Job | JobResult], total: int | None = None) -> Iterator[JobResult]:
-        """Run the jobs, taken one by one as there is room; yield each as it ends.
+        """Run jobs, which are pulled one by one as they are needed; yield each when it ends.
 
-        A job that could not even be prepared is given as `JobResult`, and passed on. Without a `total` the
-        jobs are a stream: while others can go on, the next one is waited for no longer than a batch takes.
+        A `JobResult` in place of a job is yielded unchanged. Without a `total` the jobs are a stream: while
+        other jobs can go on, the next one is waited for at most as long as a batch takes.
         """
         self._source, self._is_stream = iter(jobs), total is None
         done = failed = 0
@@ -201,7 +198,7 @@ class Engine:
             self._reset()
 
     def _work(self) -> bool:
-        """Do what is most urgent, the device's work first; return whether there was anything to do."""
+        """Do the most urgent step, work for the device first; return whether there was anything to do."""
         self._gather()
         if self._is_back():
             self._collect()
@@ -224,14 +221,14 @@ class Engine:
         return True
 
     def _gather(self) -> None:
-        """Line up the algorithms whose arithmetic is done."""
+        """Queue the algorithms whose arithmetic is done."""
         for future in [future for future in self._computing if future.done()]:
             run, error = self._computing.pop(future), future.exception()
             if not run.ended:
                 self._ready.append((run, None if error else future.result(), error))  # type: ignore[arg-type]
 
     def _compute(self, run: JobRun, ask: Compute) -> Any:
-        """Begin arithmetic elsewhere if the model does not need the processor, else do it now."""
+        """Start arithmetic in another thread if the model runs on a device, else do it now."""
         if self.model.in_flight == 1:
             return ask.compute()
         if self._threads is None:
@@ -242,12 +239,9 @@ class Engine:
 
     @property
     def _is_slow(self) -> bool:
-        """Return whether waiting for the next job of a stream would take longer than a batch.
-
-        It is assumed to take as long as the last job.
-        """
-        longest = min(PATIENCE, self._last_batch)
-        return self._is_stream and self._last_pull > NEGLIGIBLE and self._pulling + self._last_pull > longest
+        """Return whether waiting for the next job of a stream would delay a batch for too long."""
+        allowed = max(LEAST_WAIT, min(LONGEST_WAIT, self._last_batch))
+        return self._is_stream and self._pulling + self._last_pull > allowed
 
     def _pull(self, source: Iterator[Job | JobResult]) -> None:
         """Start the next job, if there is one left."""
@@ -265,28 +259,28 @@ class Engine:
     # -- algorithms ----------------------------------------------------------------------------
 
     def _advance(self, run: JobRun, answer: Any, error: Exception | None) -> None:
-        """Send an answer or an error, take in the next question; go on for as long as answers are known."""
+        """Send an answer or an error to an algorithm, until it yields a question whose answer must wait."""
         while not run.ended:
             try:
                 ask = run.algorithm.send(answer) if error is None else run.algorithm.throw(error)
             except StopIteration as stop:
                 return self._finish(run, stop.value)
             except MemoryError as full:
-                reason = f"There is not enough memory for so many samples: ask for fewer. ({full})"
+                reason = f"There is not enough memory for this number of samples: request fewer. ({full})"
                 return self._fail(run, _caused(BudgetError(reason), full))
-            except Exception as failure:  # noqa: BLE001  one failing input must not take the others down
+            except Exception as failure:  # noqa: BLE001  the other inputs go on
                 return self._fail(run, failure)
             error = None
             try:
-                answer = self._take_in(run, ask)
-            except Exception as refused:  # noqa: BLE001  for the algorithm to deal with
+                answer = self._receive(run, ask)
+            except Exception as refused:  # noqa: BLE001  raised in the algorithm
                 error = refused
             if answer is WAITING and error is None:
                 return None
         return None
 
-    def _take_in(self, run: JobRun, ask: Ask) -> Any:
-        """The answer to what an algorithm has yielded, if it is known at once."""
+    def _receive(self, run: JobRun, ask: Ask) -> Any:
+        """Process what an algorithm has yielded; return the answer, or `WAITING`."""
         if isinstance(ask, Question):
             return self._enqueue(run, ask)
         if isinstance(ask, Publish):
@@ -300,25 +294,25 @@ class Engine:
         return WAITING if run.branches else []
 
     def _enqueue(self, run: JobRun, question: Question) -> Any:
-        """Answer a question from the cache, or line up what is missing for the model."""
+        """Answer a question from the cache, or queue its missing rows for the model."""
         job, kind, keys = run.job, type(question), question.keys
         question.check(job.input)
-        known: dict[Hashable, Any] = {}
+        answers: dict[Hashable, Any] = {}
         if question.remembered and (cached := self.cache.answers_for(job.name, kind)):
-            known = {key: cached[key] for key in keys if key in cached}
-        missing = {key: row for row, key in enumerate(keys) if key not in known}
+            answers = {key: cached[key] for key in keys if key in cached}
+        missing = {key: row for row, key in enumerate(keys) if key not in answers}
         if not missing:
-            return question.assemble(self.model, job.input, [known[key] for key in keys])
+            return question.assemble(self.model, job.input, [answers[key] for key in keys])
         rows = np.fromiter(missing.values(), dtype=np.int64, count=len(missing))
         costs = np.maximum(1, question.costs(self.model, job.input, job.removal, rows))
-        run.question = OpenQuestion(run, question, known, len(missing))
+        run.question = OpenQuestion(run, question, answers, len(missing))
         group = question.group(self.model, job.input)
         for chunk in _chunks(run.question, group, rows, list(missing), costs):
             self._scheduler.put(chunk)
         return WAITING
 
     def _finish(self, run: JobRun, result: Any) -> None:
-        """End a run that returned; if it was the last branch of a fork, answer the fork."""
+        """End a run that returned; answer its fork if it was the last branch."""
         run.ended, run.result = True, result
         parent = run.parent
         if parent is None:
@@ -327,7 +321,7 @@ class Engine:
             self._ready.append((parent, [branch.result for branch in parent.branches], None))
 
     def _fail(self, run: JobRun, error: Exception) -> None:
-        """Pass the error that a run raised to the algorithm that forked it; else the job ends with it."""
+        """End a run with an error, which is raised in the algorithm that forked it or ends the job."""
         run.ended = True
         parent = run.parent
         if parent is None:
@@ -337,7 +331,7 @@ class Engine:
             self._ready.append((parent, None, error))
 
     def _abandon(self, runs: Iterable[JobRun]) -> None:
-        """Close these runs and all their branches, and withdraw what they wait for."""
+        """Close runs and all their branches, and withdraw their questions."""
         tree = list(runs)
         for run in tree:
             tree += run.branches
@@ -347,7 +341,7 @@ class Engine:
             try:
                 run.algorithm.close()
             except Exception:  # the others must be closed, too
-                logger.exception("An algorithm failed while it was closed.")
+                logger.exception("An algorithm raised an error while it was closed.")
 
     def _end(self, root: JobRun, result: Any, error: Exception | None) -> None:
         del self._open[root.number]
@@ -355,12 +349,12 @@ class Engine:
         self._done.append(JobResult(root.job.key, result, error, root.seconds))
 
     def _release(self, root: JobRun) -> None:
-        """Free what was kept for a job that has ended."""
+        """Free the memory of a job that has ended."""
         self._note_first_answer(root)
         self.cache.close(root.job.name)
 
     def _note_first_answer(self, root: JobRun) -> None:
-        """Count down the jobs without an answer, once for each job: it was answered, or has ended."""
+        """Count down the unanswered jobs when a job gets its first answer or ends without one."""
         if not root.answered:
             root.answered = True
             self._unanswered -= 1
@@ -368,10 +362,10 @@ class Engine:
     # -- batches -------------------------------------------------------------------------------
 
     def _launch_if_worthwhile(self) -> bool:
-        """Launch a full batch, or a good one if the device is about to idle; return whether there was one."""
+        """Launch a full batch, or a good one if the device will idle soon; return whether there was one."""
         if len(self._flights) >= self.model.in_flight or not self._scheduler.cost:
             return False
-        # Is this a device that computes on its own, without a batch to go on with after the current one?
+        # A device that has no other batch after the current one will idle soon.
         about_to_idle = self.model.in_flight > 1 and len(self._flights) < 2
         chunks = self._scheduler.pop_batch(GOOD if about_to_idle else FULL)
         if chunks:
@@ -380,7 +374,7 @@ class Engine:
 
     @property
     def _is_worth_launching_behind(self) -> bool:
-        """Whether the backlog is large enough to queue several batches on the device, good or not."""
+        """Return whether the backlog is large enough to queue another batch, good or not, on the device."""
         return 2 * len(self._flights) < self.model.in_flight and self._scheduler.backlog >= 0.5
 
     def _launch(self, chunks: list[Chunk]) -> None:
@@ -388,7 +382,7 @@ class Engine:
         self._pulling = 0.0
         try:
             self._flights.append(self._submit(chunks))
-        except Exception as error:  # noqa: BLE001  sorted out chunk by chunk
+        except Exception as error:  # noqa: BLE001  handled chunk by chunk
             self._recover(chunks, error)
 
     def _submit(self, chunks: list[Chunk]) -> _Flight:
@@ -407,37 +401,37 @@ class Engine:
         return _Flight(by_question, parts, kind.submit(self.model, parts))
 
     def _is_back(self) -> bool:
-        """Whether the oldest batch is answered or has failed, so that collecting it takes no waiting."""
+        """Return whether the oldest batch is answered or has failed, so that it can be collected."""
         try:
             return bool(self._flights) and self._flights[0].answer.done()
-        except Exception:  # noqa: BLE001  raised again, and sorted out, when it is collected
+        except Exception:  # noqa: BLE001  raised again and handled when the batch is collected
             return True
 
     def _collect(self) -> None:
-        """Wait for the oldest batch and hand out its answers."""
+        """Wait for the oldest batch, and deliver its answers."""
         flight = self._flights.popleft()
         try:
-            self._hand_out(flight)
-        except Exception as error:  # noqa: BLE001  sorted out chunk by chunk
+            self._deliver_batch(flight)
+        except Exception as error:  # noqa: BLE001  handled chunk by chunk
             self._recover(list(chain(*flight.chunks.values())), error)
 
-    def _hand_out(self, flight: _Flight) -> None:
+    def _deliver_batch(self, flight: _Flight) -> None:
         kind = type(flight.parts[0].question)
         answers = kind.read(self.model, flight.answer.outputs(), flight.parts)
         seconds = self._last_batch = flight.answer.seconds()
         costs = [sum(chunk.total for chunk in own) for own in flight.chunks.values()]
         self.batch_sizes[kind].observe(sum(costs), seconds)
-        for (question, chunks), cost, found in zip(flight.chunks.items(), costs, answers, strict=True):
+        for (question, chunks), cost, result in zip(flight.chunks.items(), costs, answers, strict=True):
             keys = list(chain(*(chunk.keys for chunk in chunks))) if len(chunks) > 1 else chunks[0].keys
             self.rows += len(keys)
             root = question.run.root
             self._note_first_answer(root)
             root.rows += len(keys)
             root.seconds += seconds * cost / max(1, sum(costs))
-            if isinstance(found, Exception):
-                self._reject(question, found)
+            if isinstance(result, Exception):
+                self._reject(question, result)
             else:
-                self._deliver(question, keys, found)
+                self._deliver(question, keys, result)
 
     def _deliver(self, question: OpenQuestion, keys: list[Hashable], answers: Sequence[Any]) -> None:
         if question.question.remembered:
@@ -446,41 +440,41 @@ class Engine:
             return
         question.n_missing -= len(keys)
         asked, run = question.question, question.run
-        at_once = question.n_missing == 0 and not question.known and keys == asked.keys
-        if not at_once:
-            question.known.update(zip(keys, answers, strict=True))
+        in_order = question.n_missing == 0 and not question.answers and keys == asked.keys
+        if not in_order:
+            question.answers.update(zip(keys, answers, strict=True))
         if question.n_missing == 0:
             run.question = None
             answer = error = None
             try:
-                found = list(answers) if at_once else [question.known[key] for key in asked.keys]
-                answer = asked.assemble(self.model, run.job.input, found)
-            except Exception as raised:  # noqa: BLE001  for the algorithm to deal with
+                ordered = list(answers) if in_order else [question.answers[key] for key in asked.keys]
+                answer = asked.assemble(self.model, run.job.input, ordered)
+            except Exception as raised:  # noqa: BLE001  raised in the algorithm
                 error = raised
             self._ready.append((run, answer, error))
 
     def _reject(self, question: OpenQuestion, error: Exception) -> None:
-        """Raise the error in the algorithm that asked the question."""
+        """Raise an error in the algorithm that waits on a question."""
         if not question.withdrawn:
             self._scheduler.withdraw([question])
             question.run.question = None
             self._ready.append((question.run, None, error))
 
     def _recover(self, chunks: list[Chunk], error: Exception) -> None:
-        """Handle a failed batch: make batches smaller if memory ran out, else find the question at fault."""
+        """Handle a failed batch: reduce the batch size if memory ran out, else find the failing question."""
         size, total = self.batch_sizes[chunks[0].kind], sum(chunk.total for chunk in chunks)
         is_one_row = sum(len(chunk.keys) for chunk in chunks) == 1
         failed = min(size.cost, total) if is_one_row else total
         if self.model.is_out_of_memory(error) and (not is_one_row or failed * _n_pieces(chunks) > total):
             size.halve(failed)
-            logger.warning("Out of memory: going on with batches of %d.", size.cost)
+            logger.warning("Out of memory: continuing with batches of %d.", size.cost)
             for chunk in chunks:
                 if not chunk.open.withdrawn:
                     self._scheduler.put(chunk)
         elif len(chunks) == 1:
             if self.model.is_out_of_memory(error):
                 size.restore()
-            if not isinstance(error, PertinentError):  # it comes from the user's own model
+            if not isinstance(error, PertinentError):  # raised by the user's model
                 error = _caused(ModelError(f"The model raised {type(error).__name__}: {error}"), error)
             self._reject(chunks[0].open, error)
         else:
@@ -488,15 +482,15 @@ class Engine:
                 if chunk.open.withdrawn:
                     continue
                 try:
-                    self._hand_out(self._submit([chunk]))
-                except Exception as alone:  # noqa: BLE001  this question made the batch fail
-                    self._recover([chunk], alone)
+                    self._deliver_batch(self._submit([chunk]))
+                except Exception as failure:  # noqa: BLE001  this question made the batch fail
+                    self._recover([chunk], failure)
 
 
 def _chunks(
     question: OpenQuestion, group: Hashable, rows: Ints, keys: list[Hashable], costs: Ints
 ) -> Iterator[Chunk]:
-    """Group the rows of a question by cost: one chunk for each cost."""
+    """Yield a chunk for each cost of the rows of a question."""
     if (costs == costs[0]).all():
         yield Chunk(question, group, rows, keys, int(costs[0]))
         return
@@ -506,7 +500,7 @@ def _chunks(
 
 
 def _n_pieces(chunks: Sequence[Chunk]) -> int:
-    """The number of pieces of a batch that is a single row, which is as small as batches get; else 1."""
+    """Return the number of pieces into which a batch of a single row can be divided; 1 for other batches."""
     first = chunks[0]
     if len(chunks) > 1 or len(first.keys) > 1:
         return 1
@@ -514,6 +508,6 @@ def _n_pieces(chunks: Sequence[Chunk]) -> int:
 
 
 def _caused(error: PertinentError, cause: Exception) -> PertinentError:
-    """The error with its cause, as ``raise error from cause`` would set it."""
+    """Return the error with a cause, as ``raise error from cause`` sets it."""
     error.__cause__ = cause
     return error

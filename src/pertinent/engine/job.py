@@ -17,7 +17,7 @@ from pertinent.removals.base import Removal
 
 @dataclass
 class Job:
-    """One algorithm on one input; `key` identifies it in `JobResult`."""
+    """An algorithm on an input; `key` identifies it in the `JobResult`."""
 
     key: Any
     input: Input
@@ -27,16 +27,16 @@ class Job:
 
     @cached_property
     def name(self) -> bytes:
-        """The key under which answers are cached: all that determines them besides the question."""
+        """Return the key for cached answers, which with the question determines them."""
         seed = str(self.seed).encode() if self.removal.is_random else b""
         return self.input.fingerprint + self.removal.fingerprint + seed
 
 
 @dataclass(frozen=True)
 class JobResult:
-    """A job that ended: with a result, or with the error that stopped it.
+    """The result of a job, or the error that ended it.
 
-    `seconds` is the time the model spent on it: its share of the batches it was part of.
+    `seconds` is the time of the model: the job's share of its batches.
     """
 
     key: Any
@@ -51,9 +51,9 @@ class JobResult:
 
 @dataclass(frozen=True)
 class Published:
-    """A partial finding of a job that goes on; `number` is what `Engine.submit` returned for the job.
+    """A partial finding of a running job; `number` is the one that `Engine.submit` returned.
 
-    `evaluations` is the number of evaluations that its algorithm has asked for so far.
+    `evaluations` is the number of evaluations so far.
     """
 
     key: Any
@@ -64,10 +64,10 @@ class Published:
 
 @dataclass(eq=False)
 class JobRun:
-    """A running algorithm: a job's own, or a branch of a fork, which has the `number` of its `parent`.
+    """A running algorithm of a job, or a branch of a fork, which has the `number` of its `parent`.
 
-    Jobs are numbered as they start. `answered`, `rows` (the number of rows that were answered) and `seconds`,
-    the model's time, are kept for the whole job.
+    Jobs are numbered as they start. `answered`, `rows` (the number of answered rows) and `seconds`, the
+    model's time, are those of the whole job.
     """
 
     job: Job
@@ -84,29 +84,29 @@ class JobRun:
 
     @property
     def root(self) -> JobRun:
-        """The job's own run."""
+        """Return the run that the job started with."""
         return self if self.parent is None else self.parent.root
 
 
 @dataclass(eq=False)
 class OpenQuestion:
-    """A question that a run waits on, the answers known so far by key, and how many rows have none."""
+    """A question that a run waits on, the available answers by key, and the number of missing ones."""
 
     run: JobRun
     question: Question
-    known: dict[Hashable, Any]
+    answers: dict[Hashable, Any]
     n_missing: int
     withdrawn: bool = False
 
     def part(self, rows: Ints) -> BatchPart:
-        """The part of a batch with some of its rows."""
+        """Return a part of a batch with some of the rows."""
         job = self.run.job
         return BatchPart(self.question, job.input, job.removal, rows, job.seed)
 
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Rows of an open question that may share a batch: of one kind, one group and one cost."""
+    """Rows of an open question that may share a batch: of one kind, group and cost."""
 
     open: OpenQuestion
     group: Hashable
@@ -116,15 +116,15 @@ class Chunk:
 
     @property
     def kind(self) -> type[Question]:
-        """The type of the question."""
+        """Return the type of the question."""
         return type(self.open.question)
 
     @property
     def total(self) -> int:
-        """The cost of all its rows."""
+        """Return the cost of all rows."""
         return self.cost * len(self.keys)
 
     def cut(self, n: int) -> tuple[Chunk, Chunk]:
-        """The first n rows, and the others."""
+        """Divide the chunk into the first n rows and the others."""
         first = replace(self, rows=self.rows[:n], keys=self.keys[:n])
         return first, replace(self, rows=self.rows[n:], keys=self.keys[n:])

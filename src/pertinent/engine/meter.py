@@ -12,11 +12,11 @@ from pertinent.errors import BudgetError
 
 
 class Meter:
-    """Stands between an algorithm and the engine.
+    """The meter between an algorithm and the engine.
 
-    It sees every question before the cache does, so no method gets cheaper because another ran first.
-    Each branch of a fork has the full budget; `evaluations` is the sum over all branches, and `kinds` are the
-    kinds of questions that were asked in any of them.
+    It sees every question before the cache does, so the cost of a method does not depend on earlier methods.
+    Each branch of a fork has the full budget. `evaluations` is the sum over all branches, and `kinds` are the
+    types of questions in any branch.
     """
 
     def __init__(self, budget: int, total: list[int] | None = None, kinds: set[type] | None = None) -> None:
@@ -28,11 +28,11 @@ class Meter:
 
     @property
     def evaluations(self) -> int:
-        """The number of evaluations so far, those of all branches included."""
+        """Return the number of evaluations so far, in all branches."""
         return self._total[0]
 
     def watch(self, algorithm: Algorithm) -> Algorithm:
-        """Run the algorithm, and charge its questions to the budget."""
+        """Run an algorithm, and charge its questions to the budget."""
         return relay(algorithm, self._charge, self._refund)
 
     def _charge(self, ask: Ask) -> Ask:
@@ -54,7 +54,7 @@ class Meter:
         return ask
 
     def _refund(self, ask: Ask, answer: Any) -> None:
-        """Give back the part of the last price that its answer did not need."""
+        """Refund the part of the last price that the answer did not need."""
         if isinstance(ask, Question):
             self._spend(-min(self._price, ask.unspent(answer)))
 

@@ -1,7 +1,4 @@
-"""The scheduler decides which rows are computed together: chunks in, batches out, no model.
-
-`BatchSize` finds a good batch size while the model works.
-"""
+"""The scheduler decides which rows share a batch; `BatchSize` determines a good batch size."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ FULL = 0.99
 """Efficiency from which a batch counts as full."""
 
 SMALL_TURN = 6
-"""Of this many good batches the last is the smallest one: it costs little, and its jobs can go on."""
+"""Every sixth good batch is the smallest one: it costs little, and its jobs can go on."""
 
 
 class Bucket:
@@ -33,11 +30,11 @@ class Bucket:
 
     @property
     def job(self) -> int:
-        """The number of the oldest job that waits here."""
+        """Return the number of the oldest waiting job."""
         return self.chunks[0].open.run.number
 
     def pop(self, n_rows: int) -> list[Chunk]:
-        """Take out at most `n_rows` rows."""
+        """Remove and return at most `n_rows` rows."""
         taken: list[Chunk] = []
         while self.chunks and n_rows > 0:
             chunk = self.chunks.popleft()
@@ -53,9 +50,9 @@ class Bucket:
 class Scheduler:
     """Sorts chunks into buckets by lane and cost, and makes batches of them.
 
-    It has three aims: batches that are worth their launch, a device that never waits, and few open
-    jobs. `limit` is the largest cost of a batch of each kind of question;
-    `launch_overhead` and `mixed_length_penalty` are as in `Model`.
+    It aims at batches that are worth their launch, a device that never waits, and few open jobs. `limit`
+    returns the largest cost of a batch for a kind of question; `launch_overhead` and `mixed_length_penalty`
+    are as in `Model`.
     """
 
     def __init__(
@@ -70,21 +67,21 @@ class Scheduler:
 
     @property
     def backlog(self) -> float:
-        """Number of batches that all waiting rows would fill."""
+        """Return the number of batches that all waiting rows would fill."""
         return sum(
             sum(bucket.total for bucket in buckets.values()) / self.limit(kind)
             for (kind, _), buckets in self._lanes.items()
         )
 
     def put(self, chunk: Chunk) -> None:
-        """Add a chunk to those that wait."""
+        """Queue a chunk."""
         bucket = self._lanes.setdefault((chunk.kind, chunk.group), {}).setdefault(chunk.cost, Bucket())
         bucket.chunks.append(chunk)
         bucket.total += chunk.total
         self.cost += chunk.total
 
     def withdraw(self, questions: Collection[OpenQuestion]) -> None:
-        """Remove the waiting rows of these questions, whose answers nobody needs any more."""
+        """Remove the waiting rows of questions that were cancelled."""
         for question in questions:
             question.withdrawn = True
         for lane, buckets in list(self._lanes.items()):
@@ -96,9 +93,9 @@ class Scheduler:
                 self._tidy(lane, cost)
 
     def pop_batch(self, least: float = 0.0) -> list[Chunk]:
-        """Take out the chunks of the next batch; none if no batch has at least the efficiency `least`.
+        """Remove and return the chunks of the next batch; none if no batch has the efficiency `least`.
 
-        Among good batches the one with the oldest job goes first, else the most efficient one.
+        Among good batches the one with the oldest job is first, else the most efficient one.
         """
         small = least > 0 and self._batches % SMALL_TURN == SMALL_TURN - 1
         best: tuple[Any, Lane, list[int]] | None = None
@@ -126,7 +123,7 @@ class Scheduler:
         return self._taken(best[1], best[2])
 
     def _efficiency(self, run: list[int], totals: Mapping[int, int], limit: int) -> float:
-        """Fraction of a batch's time that its rows need, relative to a full batch of equal rows."""
+        """Return the useful fraction of a batch's time, relative to a full batch of equal rows."""
         longest, useful, padded, several = run[0], 0, 0, 0
         for cost in run:
             rows = min(totals[cost] // cost, max(1, limit // longest) - padded // longest)
@@ -138,17 +135,17 @@ class Scheduler:
         return share * (limit + self.launch_overhead) / limit
 
     def _least_cost(self, efficiency: float, limit: int) -> float:
-        """The total cost of equal rows that gives a batch this efficiency."""
+        """Return the total cost of equal rows at which a batch has this efficiency."""
         share = efficiency * limit / (limit + self.launch_overhead)
         return share / (1 - share) * self.launch_overhead
 
     def _taken(self, lane: Lane, run: list[int]) -> list[Chunk]:
-        room = max(1, self.limit(lane[0]) // run[0])
+        n_left = max(1, self.limit(lane[0]) // run[0])
         chunks: list[Chunk] = []
         for cost in run:
             bucket = self._lanes[lane][cost]
-            part = bucket.pop(room)
-            room -= sum(len(chunk.keys) for chunk in part)
+            part = bucket.pop(n_left)
+            n_left -= sum(len(chunk.keys) for chunk in part)
             chunks += part
             self._tidy(lane, cost)
         self.cost -= sum(chunk.total for chunk in chunks)
@@ -170,10 +167,10 @@ def runs(
     launch_overhead: int,
     mixed_length_penalty: float = 0.0,
 ) -> Iterator[list[int]]:
-    """Group neighbouring costs into runs that share a batch, starting from the most expensive.
+    """Yield runs of neighbouring costs that share a batch, starting from the most expensive.
 
     Every row of a batch is padded to the longest, and all rows are slower by the penalty if their lengths
-    differ. So a run ends where that would cost more than launching another batch, or when it is full.
+    differ. A run ends where this would cost more than launching another batch, or when it is full.
 
     >>> list(runs([9, 8, 4, 3], {9: 18, 8: 8, 4: 16, 3: 9}, limit=40, launch_overhead=10))
     [[9, 8], [4, 3]]
@@ -199,24 +196,24 @@ def runs(
 
 
 QUICK = 0.05
-"""Seconds: the size of faster batches is doubled, because launching is too large a part of their time."""
+"""Seconds: the size of faster batches is doubled, because launching takes too large a share of their time."""
 
 SLOW = 1.0
-"""Seconds: the size of slower batches is never doubled, so that progress is seen and little is lost."""
+"""Seconds: the size of slower batches is never doubled, so that progress is visible."""
 
 PAYS = 0.75
 """The size is doubled again if a row takes less than this fraction of its time at half the size."""
 
 TRUST = 16
-"""Number of full batches that must fit into memory before a size that once did not fit is tried again."""
+"""Number of full batches that must fit into memory before a size that did not fit is tried again."""
 
 
 class BatchSize:
     """Doubles the cost of a batch while that pays, and halves it when memory runs out.
 
-    It pays while batches are fast, or while every doubling makes a row cheaper, as for a model with a large
-    fixed cost per call. A busy machine makes a batch look slow, which delays growth but never ends it.
-    Explanations do not depend on the size: it only decides how many rows are computed together.
+    Doubling pays while batches are fast, or while it reduces the time of a row, as for a model with a large
+    fixed cost per call. On a busy machine a batch seems slow, which delays growth but does not end it.
+    Explanations do not depend on the size.
     """
 
     def __init__(self, first: int, largest: int, fixed: int | None = None) -> None:
@@ -229,11 +226,11 @@ class BatchSize:
 
     @property
     def is_shrunken(self) -> bool:
-        """Whether memory ran out at the size that it had."""
+        """Return whether the size was reduced because memory ran out."""
         return self.cost < self._before
 
     def observe(self, cost: int, seconds: float) -> None:
-        """Learn from a batch that has been answered, if it used more than half of the size."""
+        """Adapt the size to a batch that was answered, if it used more than half of the size."""
         if 2 * cost <= self.cost:
             return
         self._fitted += 1
@@ -245,7 +242,7 @@ class BatchSize:
             self.cost = larger
 
     def _pays(self, seconds: float) -> bool:
-        """Whether to double the size, from the fastest batch of this size and of half of it."""
+        """Return whether doubling pays, by the fastest batches of this size and of half of it."""
         fastest = min(seconds, self._fastest.get(self.cost, seconds))
         self._fastest[self.cost] = fastest
         half = self._fastest.get(self.cost // 2)
@@ -259,5 +256,5 @@ class BatchSize:
         self.cost = max(1, min(self.cost, failed) // 2)
 
     def restore(self) -> None:
-        """Return to the size before halving: a single row did not fit, so the size was not to blame."""
+        """Restore the size before halving: a single row did not fit, so the size was not the cause."""
         self.cost, self._too_large = self._before, None

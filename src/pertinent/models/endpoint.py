@@ -1,10 +1,10 @@
-"""A language model behind an endpoint that speaks the completions protocol of OpenAI."""
+"""Language models served by an endpoint with OpenAI's completions protocol."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -13,13 +13,12 @@ import numpy as np
 from pertinent.array_types import Floats
 from pertinent.config.settings import Count, Positive, checked
 from pertinent.errors import InputError, ModelError
-from pertinent.inputs.base import Features, Input
-from pertinent.inputs.modality import modality_named
+from pertinent.inputs.base import Input
 from pertinent.inputs.prompt import Prompt
-from pertinent.inputs.rendered_prompt import PromptInput, RenderedPrompt, cut_prompt, prompt_input
+from pertinent.inputs.rendered_prompt import PromptInput, RenderedPrompt
 from pertinent.models.base import Answer, Model
 from pertinent.models.completions import Completions
-from pertinent.models.regeneration import EndpointWriter, RegeneratingModel, Value, rendered_for_endpoint
+from pertinent.models.regeneration import PromptModel, RegeneratingModel, Value, Writer
 from pertinent.outputs import LogLikelihoods, Scale
 from pertinent.outputs.log_likelihoods import PER_TOKEN, scaled_columns
 from pertinent.removals.base import Rows
@@ -38,11 +37,11 @@ def wrap_endpoint(
     retries: int = 5,
     timeout: Positive = 120.0,
 ) -> Model:
-    """Make a model out of a served language model, so that its answers can be explained.
+    """Wrap a served language model, so that its answers can be explained.
 
-    The server must return the log-probabilities of the prompt (``echo`` with ``logprobs``), as those of vLLM,
-    llama.cpp and SGLang do, unless there is a `value`. Redirects are not followed, because the key would be
-    sent to the new address. This needs httpx: ``pip install 'pertinent[endpoint]'``.
+    Unless `value` is given, the server must return the log-probabilities of the prompt (``echo`` with
+    ``logprobs``), as vLLM, llama.cpp and SGLang do. Redirects are not followed, because the key would be sent
+    to the new address. This needs httpx: ``pip install 'pertinent[endpoint]'``.
 
     Parameters
     ----------
@@ -51,139 +50,134 @@ def wrap_endpoint(
     model
         The name of the model on the server.
     key_variable
-        The environment variable that holds the key, if the server wants one. The key is read when it is
-        needed, and never saved.
+        The environment variable that holds the key, if the server requires one. The key is read for each
+        request, and never saved.
     max_new_tokens
-        The most tokens of an answer that the model writes itself.
+        The largest number of tokens of an answer that the model writes.
     length_normalised
-        Whether the log-likelihood of an answer is divided by its number of tokens.
+        Whether to divide the log-likelihood of an answer by its number of tokens.
     value
-        Instead of the likelihood, the value of the answers that the model writes anew when parts of a prompt
-        are removed: ``"overlap"`` of their words with those of the answer that is explained, or a function
-        from a list of new answers and that answer to a number for each.
+        Explain a value of the answers that the model writes anew when parts of a prompt are removed, instead
+        of the likelihood: ``"overlap"`` of their words with those of the explained answer, or a function from
+        a list of new answers and the explained answer to a number for each new answer.
     in_flight
-        Number of requests that are sent at the same time at most.
+        The largest number of simultaneous requests.
     retries
-        Number of times a request is sent again after a broken connection or a status of 408, 429 or 5xx. The
-        pause before it doubles each time.
+        How often a request is repeated after a broken connection or a status of 408, 429 or 5xx. The pause
+        before it doubles each time.
     timeout
-        Seconds after which a request has failed.
+        Seconds after which a request fails.
     """
     completions = Completions(url, model, key_variable, in_flight, retries, timeout)
+    writer = EndpointWriter(completions, max_new_tokens)
     if value is not None:
-        return RegeneratingModel(EndpointWriter(completions, max_new_tokens), value)
-    return EndpointModel(completions, max_new_tokens, length_normalised=length_normalised)
+        return RegeneratingModel(writer, value)
+    return EndpointModel(writer, length_normalised=length_normalised)
 
 
-class EndpointModel(Model):
-    """Sends prompts with an answer, and reads the log-probabilities of the answer's tokens."""
+@dataclass(frozen=True)
+class EndpointWriter(Writer):
+    """An endpoint that writes greedy answers."""
 
-    kind = "prompt"
+    completions: Completions
+    max_new_tokens: int
+
+    def identity(self) -> tuple[object, ...]:
+        """Return the address, the name of the model, and the length of answers."""
+        return "endpoint", self.completions.url, self.completions.model, self.max_new_tokens
+
+    def render(self, prompt: Prompt) -> RenderedPrompt:
+        """Return the prompt; an endpoint has no chat template."""
+        if prompt.messages:
+            raise InputError(
+                "An endpoint of completions applies no chat template: give the prompt as a text in the form "
+                "of the template, with the removable parts as sources or slots."
+            )
+        return prompt.rendered()
+
+    def write(self, prompts: Sequence[RenderedPrompt]) -> list[str]:
+        """Send one request for each prompt."""
+        n_threads = self.completions.in_flight
+        with ThreadPoolExecutor(n_threads, thread_name_prefix="pertinent-endpoint") as pool:
+            texts = ["".join(prompt.segments) for prompt in prompts]
+            return list(pool.map(lambda text: self.completions.write(text, self.max_new_tokens), texts))
+
+
+class EndpointModel(PromptModel):
+    """A served language model that scores the tokens of answers."""
+
     columns_differ = True
     in_flight = 2
+    writer: EndpointWriter
 
-    def __init__(self, completions: Completions, max_new_tokens: int, *, length_normalised: bool) -> None:
-        self.completions, self.max_new_tokens = completions, max_new_tokens
+    def __init__(self, writer: EndpointWriter, *, length_normalised: bool) -> None:
+        super().__init__(writer)
+        self.completions = writer.completions
         self.length_normalised = length_normalised
         self.output = LogLikelihoods(PER_TOKEN) if length_normalised else LogLikelihoods()
-        self.first_batch = self.largest_batch = 8 * completions.in_flight
+        self.first_batch = self.largest_batch = 8 * self.completions.in_flight
         self._pool: ThreadPoolExecutor | None = None
-        completions.score("a b", " c")  # raises an error if the server does not do that
+        self.completions.score("a b", " c")  # raises an error if the server returns no log-probabilities
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but the threads."""
+        """Return the attributes without the threads."""
         return vars(self) | {"_pool": None}
 
     def identity(self) -> object:
-        """The address, the name of the model, and how answers are scored."""
-        own = self.completions
-        return "endpoint", own.url, own.model, self.max_new_tokens, self.output.to_dict()
+        """Return the address, the name of the model, and how answers are scored."""
+        return *self.writer.identity(), self.output.to_dict()
 
-    def prepare(self, raw: Any, features: Features | None = None) -> PromptInput:
-        """Cut a prompt into features; the model writes an answer if none is given."""
-        prompt = raw if isinstance(raw, RenderedPrompt) else rendered_for_endpoint(Prompt.from_input(raw))
-        if isinstance(features, str) and features == "tokens":
-            raise InputError("The tokens of a served model are not known: choose the features 'words'.")
-        if not prompt.answer:
-            how = f"greedy, at most {self.max_new_tokens} tokens"
-            answer = self.completions.write("".join(prompt.segments), self.max_new_tokens)
-            if not answer.strip():
-                raise InputError("The model's own answer to the prompt is empty: give an answer to explain.")
-            prompt = replace(prompt, answer=answer, generation=how)
+    def check_answer(self, prompt: RenderedPrompt) -> RenderedPrompt:
+        """Return the prompt with the tokens of the answer, which must not be blank."""
+        if not prompt.answer.strip():
+            raise InputError("The model's answer to the prompt is empty: give an answer to explain.")
         scored = self.completions.score("".join(prompt.segments), prompt.answer)
-        granularity, spans, notes = cut_prompt(replace(prompt, answer_tokens=scored.tokens), features)
-        return prompt_input(replace(prompt, answer_tokens=scored.tokens), granularity, spans, None, notes)
-
-    def split(self, raw: Any) -> Iterable[Any] | None:
-        """The prompts in a collection."""
-        return modality_named("prompt").split(raw)
-
-    def default_removal(self, input: Any) -> str:
-        """The alternatives of slots that have some; else features are cut out."""
-        has_some = input.text.alternatives and input.granularity == "slots"
-        return "alternatives" if has_some else "slice-out"
+        return replace(prompt, answer_tokens=scored.tokens)
 
     def columns_of(self, input: Input) -> tuple[str, ...]:
-        """The contrast, if there is one, the whole answer, and each of its tokens."""
+        """Return the names of the contrast or span, if any, the whole answer, and each of its tokens."""
         assert isinstance(input, PromptInput)
         return input.text.columns
 
-    def details(self, input: Any) -> dict[str, str]:
-        """The answers, and how the model found its own."""
-        return input.text.details  # type: ignore[no-any-return]
-
     def as_scale(self, input: Input, outputs: Floats, scale: Scale) -> Floats:
-        """The log-odds of probabilities; a contrast, which is the log-odds of two answers, as it is."""
+        """Convert log-likelihoods to a scale; a contrast, the log-odds of two answers, does not change."""
         return scaled_columns(self.output, self.columns_of(input), outputs, scale)
 
     def submit(self, rows: Sequence[Rows]) -> Answer:
         """Send a request for each row and each of its answers."""
         parts: list[Any] = list(rows)
-        prompts: list[RenderedPrompt] = [prompt for part in parts for prompt in part]
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(
-                self.completions.in_flight, thread_name_prefix="pertinent-endpoint"
-            )
+        n_threads = self.completions.in_flight
+        self._pool = self._pool or ThreadPoolExecutor(n_threads, thread_name_prefix="pertinent-endpoint")
         start = perf_counter()
-        ends: list[float] = []
-        found = [self._pool.submit(self._noted(ends, self._row), prompt) for prompt in prompts]
+        ends = [start]
+        futures = [self._pool.submit(self._row, prompt) for part in parts for prompt in part]
+        for future in futures:
+            future.add_done_callback(lambda _: ends.append(perf_counter()))
 
         def outputs() -> Floats:
-            each = [future.result() for future in found]
-            width = max(map(len, each))
-            return np.array([row + [np.nan] * (width - len(row)) for row in each])
+            columns = [future.result() for future in futures]
+            width = max(map(len, columns))
+            return np.array([row + [np.nan] * (width - len(row)) for row in columns])
 
-        return Answer(
-            outputs, lambda: max(ends, default=start) - start, lambda: all(own.done() for own in found)
-        )
-
-    @staticmethod
-    def _noted(ends: list[float], work: Callable[[RenderedPrompt], list[float]]) -> Any:
-        """The work, which notes when it is done."""
-
-        def done(prompt: RenderedPrompt) -> list[float]:
-            found = work(prompt)
-            ends.append(perf_counter())
-            return found
-
-        return done
+        return Answer(outputs, lambda: max(ends) - start, lambda: all(future.done() for future in futures))
 
     def _row(self, prompt: RenderedPrompt) -> list[float]:
-        """The columns of one prompt."""
+        """Return the columns of one prompt."""
         before = "".join(prompt.segments)
-        own = self.completions.score(before, prompt.answer)
-        if own.tokens != prompt.answer_tokens:
+        scored = self.completions.score(before, prompt.answer)
+        if scored.tokens != prompt.answer_tokens:
             raise ModelError(
-                f"The server cuts the answer into {list(own.tokens)} after a part of the prompt was removed, "
-                f"but into {list(prompt.answer_tokens)} after all of it: let the answer begin with a space "
-                "or a new line, as most models write it."
+                f"The server divides the answer into {list(scored.tokens)} after a part of the prompt is "
+                f"removed, but into {list(prompt.answer_tokens)} after the whole prompt: let the answer "
+                "begin with a space or a new line, as most models write it."
             )
-        row = [self._total(own.logs), *own.logs]
+        total = self._total(scored.logs)
+        row = [total, *scored.logs]
         if prompt.span is not None:
-            return [self._total(own.logs[slice(*prompt.span_tokens)]), *row]
+            return [self._total(scored.logs[slice(*prompt.span_tokens)]), *row]
         if prompt.rather_than is None:
             return row
-        return [row[0] - self._total(self.completions.score(before, prompt.rather_than).logs), *row]
+        return [total - self._total(self.completions.score(before, prompt.rather_than).logs), *row]
 
     def _total(self, logs: Sequence[float]) -> float:
         return float(np.mean(logs) if self.length_normalised else np.sum(logs))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +61,7 @@ def blocks_of(items: Iterable[Item], size: int) -> Iterator[Block]:
         number += 1
 
 
-class Task(ABC):
+class RunTask(ABC):
     """What a run does with each of its inputs. Tasks are sent to the workers of a cluster."""
 
     @abstractmethod
@@ -69,8 +69,15 @@ class Task(ABC):
         """Return the keys of the results of an input."""
 
     @abstractmethod
-    def jobs(self, session: Session, item: Item) -> Iterator[Job | JobResult]:
-        """Yield a job for each key, or a `JobResult` with the error if it cannot be started."""
+    def job(self, session: Session, item: Item, key: Any) -> Job:
+        """Return the job of a key; an error is the result of this job."""
+
+    def start(self, session: Session, item: Item, key: Any) -> Job | JobResult:
+        """Return the job of a key, or a `JobResult` with the error if it cannot be started."""
+        try:
+            return self.job(session, item, key)
+        except Exception as error:  # noqa: BLE001  recorded, the other inputs go on
+            return JobResult(key, None, error)
 
     def result(self, item: Item, ended: JobResult, warnings: Sequence[str] = ()) -> Any:
         """Return the result of a job; `warnings` are those of the run so far."""
@@ -99,7 +106,7 @@ class Workers(ABC):
 
     @abstractmethod
     def run(
-        self, task: Task, blocks: Iterable[Block], total: int | None, *, quiet: bool = False
+        self, task: RunTask, blocks: Iterable[Block], total: int | None, *, quiet: bool = False
     ) -> Iterator[tuple[Block, Any]]:
         """Run a task on blocks, read as they are needed; yield each when it is done, with packed results.
 
@@ -108,7 +115,7 @@ class Workers(ABC):
 
     @abstractmethod
     def results(
-        self, task: Task, items: Iterable[Item], total: int | None, *, quiet: bool = False
+        self, task: RunTask, items: Iterable[Item], total: int | None, *, quiet: bool = False
     ) -> Iterator[Any]:
         """Run a task on inputs, read as they are needed; yield single results as they are available."""
 
@@ -172,7 +179,7 @@ class LocalWorkers(Workers):
         return self._run.model.fingerprint.hex()
 
     def run(
-        self, task: Task, blocks: Iterable[Block], total: int | None, *, quiet: bool = False
+        self, task: RunTask, blocks: Iterable[Block], total: int | None, *, quiet: bool = False
     ) -> Iterator[tuple[Block, Any]]:
         """Run a task on blocks; yield each when all its results are available."""
         opened: dict[int, _OpenBlock] = {}
@@ -193,13 +200,13 @@ class LocalWorkers(Workers):
                 yield found.block, task.pack(found.results)
 
     def results(
-        self, task: Task, items: Iterable[Item], total: int | None, *, quiet: bool = False
+        self, task: RunTask, items: Iterable[Item], total: int | None, *, quiet: bool = False
     ) -> Iterator[Any]:
         """Run a task on inputs; yield each result when its job ends."""
         return (result for _, result in self._stream(task, items, total, quiet=quiet))
 
     def _stream(
-        self, task: Task, items: Iterable[Item], total: int | None, *, quiet: bool
+        self, task: RunTask, items: Iterable[Item], total: int | None, *, quiet: bool
     ) -> Iterator[tuple[Item, Any]]:
         session = Session(self._run.model, self._run.warnings)
         with progress_callback(False if quiet else self._run.progress, self._run.title) as callback:
@@ -208,14 +215,21 @@ class LocalWorkers(Workers):
 
 
 def run_task(
-    engine: Engine, session: Session, task: Task, items: Iterable[Item], total: int | None
+    engine: Engine, session: Session, task: RunTask, items: Iterable[Item], total: int | None
 ) -> Iterator[tuple[Item, Any]]:
     """Run the jobs of a task in an engine; yield each result with its input when the job ends."""
-    jobs = (replace(job, key=(item, job.key)) for item in items for job in task.jobs(session, item))
+    items_by_key: dict[Any, Item] = {}
+
+    def jobs() -> Iterator[Job | JobResult]:
+        for item in items:
+            for key in task.keys(item):
+                items_by_key[key] = item
+                yield task.start(session, item, key)
+
     with task.sharing_passes(session.model):
-        for ended in engine.run(jobs, total):
-            item, key = ended.key
-            yield item, task.result(item, replace(ended, key=key), session.warnings)
+        for ended in engine.run(jobs(), total):
+            item = items_by_key.pop(ended.key)
+            yield item, task.result(item, ended, session.warnings)
         engine.progress = lambda _: None
         for _ in engine.run(session.repeats, len(session.repeats)):
             pass  # the algorithms compare the answers

@@ -1,4 +1,4 @@
-"""The life of one explanation: predict, explain under the meter, put together, measure."""
+"""The steps of one explanation: predict, explain within the budget, check for randomness, measure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from pertinent.explainers.base import (
     DEFAULT_BUDGET,
     Explainer,
     Finding,
-    Interactions,
     ModelFacts,
     Sampling,
     ScoreMeaning,
@@ -43,24 +42,23 @@ from pertinent.runs.request import Request, check_scale
 from pertinent.runs.session import Session
 
 REPEATED = 3
-"""The number of inputs that are predicted twice, and of their masks that are asked about again when a run
-ends, to notice a model that is random or drifts. A resumed run asks about as many finished inputs again."""
+"""Number of inputs that are predicted twice, and of their masks that are evaluated again when a run ends, to
+detect a model that is random or drifts. A resumed run predicts the same number of finished inputs again."""
 
 _TOO_LARGE = (
-    "The scores are not finite, because the model's answers are too large to compute with: let it answer in "
-    "another unit."
+    "The scores are not finite, because the model's outputs are too large to compute with: use another unit."
 )
 
 Unmeasured: TypeAlias = list[tuple[str, Exception]]
-"""The labels of metrics that failed, and why."""
+"""Labels and errors of metrics that failed."""
 
 
 def explanation_steps(
     request: Request, session: Session, index: int, *, independent: bool, repeat: bool
 ) -> Callable[[Input, Removal], Algorithm]:
-    """The whole life of one explanation: predict, explain under the meter, put together, measure.
+    """Return the algorithm of one explanation: predict, explain within the budget, measure.
 
-    With `repeat` the model is asked about the whole input twice.
+    With `repeat` some questions are asked again, to detect a random model. `independent` is as in `Run`.
     """
 
     def steps(input: Input, removal: Removal) -> Algorithm:
@@ -73,12 +71,12 @@ def explanation_steps(
         budget = plan_budget(explainer, request.budget, d) if not levels else request.budget or DEFAULT_BUDGET
         prediction = (yield Values(full_mask(d)))[0]
         output, classes = model.output, model.columns_of(input)
-        wanted = request.target_of(index)
-        if wanted is None:
+        requested = request.target_of(index)
+        if requested is None:
             target = output.default_target(prediction)
         else:
-            target = column_index(wanted, classes, "target")
-        # Inputs of the same size are asked equal questions: nearly equal inputs have nearly equal scores.
+            target = column_index(requested, classes, "target")
+        # Inputs of the same size get the same random questions, so similar inputs have similar scores.
         drawn_for = input.fingerprint if independent or explainer.traits.draws_per_input else d
         rng = generator(request.seed, explainer.name, drawn_for)
         meter = Meter(budget)
@@ -103,10 +101,10 @@ def explanation_steps(
             input.numbers(model.background, removal.constant) if explainer.traits.reads_numbers else None,
         )
         algorithm = coarse_to_fine(explainer, task, levels) if levels else explainer.explain(task)
-        asked = on_scale(algorithm, scale, len(jackknife.sizes))
+        scaled = on_scale(algorithm, scale, len(jackknife.sizes))
         answered: list[tuple[Values, Floats]] = []
         if repeat:
-            asked = _with_answers_kept(asked, answered)
+            scaled = _record_answers(scaled, answered)
 
         def explain(finding: Finding, evaluations: int) -> Explanation:
             return Explanation(
@@ -129,7 +127,7 @@ def explanation_steps(
                 **_scores(finding, explainer.traits.meaning, target, d),
             )
 
-        metered = meter.watch(asked)
+        metered = meter.watch(scaled)
         if session.has_listener:
             metered = relay(metered, partial(_publish, explain), into_branches=True)
         finding = task.combine_draws((yield from metered))
@@ -137,11 +135,11 @@ def explanation_steps(
         unchosen = removed and request.removal is None and removal.constant is not None
         doubt = modality_named(input.kind).removal_doubt(model.background) if unchosen else ""
         explanation = explain(finding, meter.evaluations)
-        warnings = (*_too_few(explainer, budget, input), *finding.warnings, *filter(None, [doubt]))
-        explanation = replace(explanation, warnings=warnings)
+        warnings = [_budget_warning(explainer, budget, input), *finding.warnings, doubt]
+        explanation = replace(explanation, warnings=tuple(filter(None, warnings)))
         if repeat:
             session.compare(prediction, (yield RepeatedValues(full_mask(d)))[0])
-            session.repeats.append(Job(None, input, removal, _repeated(answered, session), request.seed))
+            session.repeats.append(Job(None, input, removal, _repeat(answered, session), request.seed))
         return (yield from measured(explanation, request.metrics))
 
     return steps
@@ -154,31 +152,32 @@ def _publish(explain: Callable[[Finding, int], Explanation], ask: Ask) -> Ask:
     return replace(ask, finding=lambda: explain(ask.make(), ask.evaluations))
 
 
-def _too_few(explainer: Explainer, budget: int, input: Input) -> tuple[str, ...]:
-    """A warning if the budget is too small to tell the features apart."""
-    d, per_feature = input.n_features, explainer.traits.evaluations_per_feature
-    if budget >= per_feature * d or input.levels:
-        return ()
-    coarser = modality_named(input.kind).coarser
-    said = f"{budget:,} evaluations hardly tell {d:,} features apart: use {coarser}, or a budget of at least "
-    return (f"{said}{per_feature * d:,}, better {4 * per_feature * d:,}.",)
+def _budget_warning(explainer: Explainer, budget: int, input: Input) -> str:
+    """Return a warning if the budget is too small to distinguish the features, else an empty string."""
+    least = explainer.traits.evaluations_per_feature * input.n_features
+    if budget >= least or input.levels:
+        return ""
+    return (
+        f"{budget:,} evaluations hardly distinguish {input.n_features:,} features: use "
+        f"{modality_named(input.kind).coarser}, or a budget of at least {least:,}, better {4 * least:,}."
+    )
 
 
-def _with_answers_kept(algorithm: Algorithm, answered: list[tuple[Values, Floats]]) -> Algorithm:
-    """Run an algorithm, and keep a few of the answers that it gets about masks."""
+def _record_answers(algorithm: Algorithm, answered: list[tuple[Values, Floats]]) -> Algorithm:
+    """Run an algorithm, and record its answers about a few masks, to repeat the questions later."""
 
-    def keep(ask: Ask, answer: Any) -> None:
+    def record(ask: Ask, answer: Any) -> None:
         n = REPEATED - sum(len(values) for _, values in answered)
         if isinstance(ask, Values) and n > 0:
-            rows = np.flatnonzero(~ask.masks.all(axis=1))[:n]  # the whole input is asked about twice anyway
+            rows = np.flatnonzero(~ask.masks.all(axis=1))[:n]  # the whole input is predicted twice anyway
             if len(rows):
                 answered.append((replace(ask, masks=ask.masks[rows]), answer[rows]))
 
-    return relay(algorithm, on_answer=keep, into_branches=True)
+    return relay(algorithm, on_answer=record, into_branches=True)
 
 
-def _repeated(answered: Sequence[tuple[Values, Floats]], session: Session) -> Algorithm:
-    """Ask again what was answered, and notice a model that now answers otherwise."""
+def _repeat(answered: Sequence[tuple[Values, Floats]], session: Session) -> Algorithm:
+    """Repeat questions, and compare the answers with those recorded."""
     for ask, answer in answered:
         session.compare(answer, (yield RepeatedValues(ask.masks, ask.scale, ask.groups)))
 
@@ -186,7 +185,7 @@ def _repeated(answered: Sequence[tuple[Values, Floats]], session: Session) -> Al
 def measured(
     explanation: Explanation, metrics: Sequence[Metric]
 ) -> Generator[Ask, Any, tuple[Explanation, Unmeasured]]:
-    """The explanation with its measures; a metric that fails leaves the others alone."""
+    """Measure an explanation; return it with its measures, and the errors of metrics that failed."""
     labels = metric_labels(metrics)
     measures = {name: values for name, values in explanation.measures.items() if name not in labels}
     better = {name: way for name, way in explanation.better.items() if name in measures}
@@ -202,32 +201,25 @@ def measured(
 
 def _scores(finding: Finding, meaning: ScoreMeaning, target: int, d: int) -> dict[str, Any]:
     """Return the fields of an explanation that hold the scores of its `d` features."""
-    scores, standard_errors = finding.scores, finding.standard_errors
-    found: dict[str, Any] = {}
+    scores, standard_errors, interactions = finding.scores, finding.standard_errors, finding.interactions
+    fields: dict[str, Any] = {}
     if scores is None:
         sets = {n_kept(s, d): mask for s, mask in finding.chosen.items()}  # equal sizes count once
         scores, meaning = np.asarray(np.mean(list(sets.values()), axis=0)), "membership"
     elif scores.ndim == 2:
-        found["class_scores"], scores = scores, scores[target]
-    if not np.isfinite(scores).all():
-        raise ModelError(_TOO_LARGE)
+        fields["class_scores"], scores = scores, scores[target]
     if standard_errors is not None and standard_errors.ndim == 2:
-        found["class_standard_errors"], standard_errors = standard_errors, standard_errors[target]
+        fields["class_standard_errors"], standard_errors = standard_errors, standard_errors[target]
+    if interactions is not None:
+        fields["interactions"] = interactions.values
+        fields["interaction_standard_errors"] = interactions.standard_errors
+    if not np.isfinite(scores).all() or not np.isfinite(fields.get("interactions", 0.0)).all():
+        raise ModelError(_TOO_LARGE)
     return {
-        **found,
+        **fields,
         "scores": scores,
         "meaning": finding.meaning or meaning,
         "standard_errors": standard_errors,
         "base_values": finding.base_values,
-        **_pairs(finding.interactions),
         "chosen": finding.chosen,
     }
-
-
-def _pairs(found: Interactions | None) -> dict[str, Any]:
-    """The fields of an explanation that hold its pairs of features."""
-    if found is None:
-        return {}
-    if not np.isfinite(found.values).all():
-        raise ModelError(_TOO_LARGE)
-    return {"interactions": found.values, "interaction_standard_errors": found.standard_errors}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from pertinent.engine.job import Job, JobResult
 from pertinent.errors import FileError
 from pertinent.masks import full_mask
 from pertinent.results.explanation import Explanation
-from pertinent.runs.executor import Item, Task, Workers
+from pertinent.runs.executor import Item, RunTask, Workers
 from pertinent.runs.explain import ExplainTask
 from pertinent.runs.explanation_steps import REPEATED
 from pertinent.runs.session import Session
@@ -71,7 +71,7 @@ def _rounded(prediction: Floats) -> list[float]:
 
 
 @dataclass(frozen=True)
-class PredictTask(Task):
+class PredictTask(RunTask):
     """Predicts inputs again; the result is the prediction if it has changed, else None."""
 
     explaining: ExplainTask
@@ -81,16 +81,12 @@ class PredictTask(Task):
         """Return the position of the input."""
         return [item.index]
 
-    def jobs(self, session: Session, item: Item) -> Iterator[Job | JobResult]:
-        """Yield the job that predicts the input."""
-        request, before = self.explaining.requests[0], self.predictions[item.index]
-        try:
-            input = self.explaining.prepare(session, item, request)
-        except Exception as error:  # noqa: BLE001  reported with the input
-            yield JobResult(item.index, None, error)
-            return
-        steps = _predict(session, before, input.n_features)
-        yield session.job(item.index, input, lambda *_: steps, request.removal, request.seed)
+    def job(self, session: Session, item: Item, key: int) -> Job:
+        """Return the job that predicts an input."""
+        request = self.explaining.requests[0]
+        input = self.explaining.prepare(session, item, request)
+        steps = _predict(session, self.predictions[key], input.n_features)
+        return session.job(key, input, lambda *_: steps, request.removal, request.seed)
 
 
 def _predict(session: Session, before: Floats, n_features: int) -> Algorithm:

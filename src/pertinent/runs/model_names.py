@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
@@ -12,12 +12,10 @@ from typing import Any, NoReturn
 from pertinent.errors import FileError, ModelError, SettingError, unknown
 from pertinent.explainers.base import learned_methods
 from pertinent.files import folder_exists
-from pertinent.inputs.base import Input
 from pertinent.inputs.modality import modality_named
-from pertinent.models.base import Answer, Model
+from pertinent.models.base import Model
 from pertinent.models.function import split_any
 from pertinent.models.wrap import wrap
-from pertinent.removals.base import Rows
 
 _OWN = re.compile(r"([^\W\d]\w*(?:\.\w+)*):([^\W\d]\w*(?:\.\w+)*)")
 """``package.module:name``"""
@@ -151,24 +149,10 @@ class NamedModel(Model):
         """Return the inputs in `raw` if it holds several, else None."""
         return split_any(raw) if self.kind is None else modality_named(self.kind).split(raw)
 
-    def identity(self) -> NoReturn:
-        """Raise an error: the weights are elsewhere."""
-        self._refuse()
-
-    def prepare(self, raw: Any, features: str | None = None) -> Input:
-        """Raise an error: the tokenizer is elsewhere."""
-        self._refuse()
-
-    def default_removal(self, input: Input) -> str:
-        """Raise an error: the model is elsewhere."""
-        self._refuse()
-
-    def submit(self, rows: Sequence[Rows]) -> Answer:
-        """Raise an error: the model is elsewhere."""
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise ModelError(
             f"The model {self.name!r} is loaded only by the workers of a cluster, but is needed here: load "
             "and wrap it, and pass that in place of its name."
         )
+
+    identity = prepare = default_removal = submit = _refuse

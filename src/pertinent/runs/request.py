@@ -1,4 +1,4 @@
-"""The request: what is wanted of every input, in a form that can be saved and compared."""
+"""The request: how every input is explained, in a form that can be saved and compared."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ _DIGEST = "digest"
 
 @dataclass(frozen=True)
 class Request:
-    """How to explain: by which method, with which removal, for which target, and what to measure.
+    """How to explain: the method, the removal, the target, and the metrics to measure.
 
     Attributes
     ----------
     method
-        The explainer, settings and all.
+        The explainer with its settings.
     removal
-        How features are removed; ``None`` for what suits the model.
+        How features are removed; None for the removal that suits the model.
     target
-        The column to explain, by number or name, or a tuple with one for each input; ``None`` for what
-        the output explains by default.
+        The column to explain, by number or name, or a tuple with one for each input; None for the default
+        of the output.
     features
         What a feature is, as in `explain`.
     sparsities, budget, scale, seed
@@ -50,7 +50,7 @@ class Request:
     early_stopping
         When the method may stop before its budget is spent.
     metrics
-        What is measured of each explanation as soon as it is made.
+        The metrics to measure each explanation by.
     """
 
     method: Explainer
@@ -81,7 +81,7 @@ class Request:
         scale: Scale = "natural",
         early_stopping: str | EarlyStopping | None = None,
     ) -> Request:
-        """Make a request from the words of `explain`, and check them.
+        """Make a request from arguments of `explain`, and check them.
 
         >>> Request.from_method("lime", {"samples": 50}, sparsity=0.1).to_dict()["settings"]
         {'samples': 50}
@@ -108,101 +108,99 @@ class Request:
 
     @classmethod
     def from_keywords(cls, method: str | Explainer | Request, words: Mapping[str, Any]) -> Request:
-        """Make a request from a method and the keyword arguments of a verb.
+        """Make a request from a method and the keyword arguments of a public function.
 
-        Those that `of` knows are words of the request; the others are settings of the method. A request
-        that is given instead of a method is taken as it is, without any words.
+        Arguments of `from_method` belong to the request, the others are settings of the method. A request
+        in place of a method is returned unchanged, and allows no other arguments.
         """
-        given = {name: value for name, value in words.items() if not _is_default(name, value)}
-        if isinstance(method, Request):
-            for name in given:
-                raise SettingError(
-                    f"`{name}` belongs into the request: leave it out beside one, or "
-                    f"change the request with dataclasses.replace."
-                )
-            return method
-        settings = {name: value for name, value in given.items() if name not in WORDS}
-        return cls.from_method(
-            method, settings, **{name: given[name] for name in given.keys() - settings.keys()}
-        )
+        changed = {name: value for name, value in words.items() if not _is_default(name, value)}
+        if not isinstance(method, Request):
+            settings = {name: value for name, value in changed.items() if name not in WORDS}
+            options = {name: value for name, value in changed.items() if name in WORDS}
+            return cls.from_method(method, settings, **options)
+        for name in changed:
+            raise SettingError(
+                f"`{name}` cannot be combined with a request: leave it out, or change the request with "
+                "dataclasses.replace."
+            )
+        return method
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, strings, lists and dicts; of what a file cannot hold, its digest.
+        """Return plain numbers, strings, lists and dicts; a digest in place of other objects.
 
-        A fitted method is there as its folder and digest, if it has been saved.
+        A fitted method that was saved is represented by its folder and digest.
         """
         stopping = self.early_stopping
         return {
             "method": self.method.name,
             **_plain_method(self.method),
-            "removal": None if self.removal is None else _described(self.removal),
+            "removal": None if self.removal is None else _plain_named(self.removal),
             "target": _plain(self.target),
             "sparsities": list(self.sparsities),
             "budget": self.budget,
             "features": _plain(self.features),
             "seed": self.seed,
-            "metrics": [_described(metric) for metric in self.metrics],
+            "metrics": [_plain_named(metric) for metric in self.metrics],
             "scale": self.scale,
             "early_stopping": None if stopping is None else asdict(stopping),
         }
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Request:
-        """Make a request from what `to_dict` returned, where everything could be saved.
+        """Make a request from what `to_dict` returned.
 
-        An `InputError` or `SettingError` says what a request cannot be made of.
+        Raise an `InputError` or a `SettingError` if the data is damaged or holds the digest of an object.
         """
         data = PlainData(plain, "request")
         removal = data.value("removal")
         return cls.from_method(
             _method_of(data),
-            removal=None if removal is None else _made(removals, removal, "removal"),
-            target=_kept("target", data.value("target")),
+            removal=None if removal is None else _make_named(removals, removal, "removal"),
+            target=_restore("target", data.value("target")),
             sparsity=data.value("sparsities", tuple[Share, ...]),
             budget=data.value("budget", Count | None),
-            features=_kept("features", data.value("features")),
+            features=_restore("features", data.value("features")),
             seed=data.value("seed", Seed),
-            metrics=[_made(registered_metrics, each, "metric") for each in data.value("metrics", list[Any])],
+            metrics=[_make_named(registered_metrics, m, "metric") for m in data.value("metrics", list[Any])],
             scale=data.value("scale", Scale),
             early_stopping=data.value("early_stopping", EarlyStopping | None),
         )
 
     @property
     def fingerprint(self) -> bytes:
-        """A digest of the whole request."""
+        """Return a digest of the request."""
         return digest(json.dumps(self.to_dict(), sort_keys=True))
 
     def target_of(self, index: int) -> Any:
-        """The target of one input, by number or name, or ``None``."""
+        """Return the target of an input, by number or name, or None for the default."""
         return _entry(self.target, index, "target") if isinstance(self.target, tuple) else self.target
 
 
 Method: TypeAlias = str | Explainer | Request
-"""What the verbs take as a method: its name, an explainer, or a whole request."""
+"""The argument `method` of public functions: a name, an explainer, or a whole request."""
 
 WORDS = {
     name: parameter.default
     for name, parameter in signature(Request.from_method).parameters.items()
     if name not in ("method", "settings")
 }
-"""The keyword arguments of a verb that belong to its request, beside the method and its settings, and their
-default values."""
+"""Keyword arguments that belong to a request, besides the method and its settings, with their defaults."""
 
 
 def make_explainer(method: str | Explainer, settings: Mapping[str, Any] | None = None) -> Explainer:
-    """An explainer by name, perhaps with settings as in ``"lime:samples=50"``, or like an instance."""
+    """Make an explainer from a name such as ``"lime:samples=50"`` or an instance, with settings changed."""
     if isinstance(method, str):
         name, _ = split_settings(method, "method")
         if name not in explainers and name in learned_methods:
-            raise SettingError(f"{name!r} has to learn first: pertinent.fit(model, inputs, {name!r}).")
+            raise SettingError(f"{name!r} must be fitted first: pertinent.fit(model, inputs, {name!r}).")
         method = explainers.parse(method)
     return replace_settings(method, settings, also_known=tuple(WORDS)) if settings else method
 
 
 def check_scale(scale: Scale, explainer: Explainer, output: Output | None = None) -> None:
-    """Raise a `SettingError` unless the method, and the model's output if it is known, have the scale."""
-    known = " or ".join(map(repr, explainer.traits.scales))
-    require(scale in explainer.traits.scales, "scale", f"{known} for {explainer.name}", scale)
+    """Raise a `SettingError` unless the method has the scale, and the model's output if it is given."""
+    scales = " or ".join(map(repr, explainer.traits.scales))
+    require(scale in explainer.traits.scales, "scale", f"{scales} for {explainer.name}", scale)
     if output is not None and output.kind == "value":
         must = "'natural' for a model of plain values, which have no probabilities"
         if output.scales != ("natural",):
@@ -214,14 +212,14 @@ def _check_stops_early(explainer: Explainer) -> None:
     """Raise a `SettingError` unless the method can stop before its budget is spent."""
     if not explainer.traits.stops_early:
         *others, last = (name for name, cls in explainers.all().items() if cls.traits.stops_early)
-        able = f"{', '.join(others)} or {last}"
         raise SettingError(
-            f"`early_stopping` must be left out for {explainer.name}, which cannot stop early: choose {able}."
+            f"`early_stopping` must be left out for {explainer.name}, which cannot stop early: choose "
+            f"{', '.join(others)} or {last}."
         )
 
 
 def make_removal(removal: str | Removal | None) -> Removal | None:
-    """A removal by name, perhaps with settings as in ``"background:rows=20"``, or the instance itself."""
+    """Make a removal from a name, perhaps with settings; an instance is returned unchanged."""
     return removals.parse(removal) if isinstance(removal, str) else removal
 
 
@@ -229,39 +227,40 @@ def make_metrics(metrics: str | Metric | Sequence[str | Metric] | None) -> tuple
     """Make metrics from names, perhaps with settings; instances are returned unchanged."""
     several = [metrics] if isinstance(metrics, str | Metric) else list(metrics or ())
     made = tuple(registered_metrics.parse(m) if isinstance(m, str) else m for m in several)
-    for place, metric in enumerate(made):
-        if metric in made[:place]:
+    for number, metric in enumerate(made):
+        if metric in made[:number]:
             raise SettingError(f"{metric.name} is named twice with the same settings: name it once.")
     return made
 
 
 def with_same_features(requests: Sequence[Request]) -> list[Request]:
-    """The requests of methods that are compared: all with the features that a fitted one was fitted to."""
+    """Return the requests with the features that fitted explainers among them were fitted to."""
     fitted = [request.features for request in requests if request.method.traits.fitted_features is not None]
-    cut = sorted({each for each in fitted if isinstance(each, str)})
-    if len(cut) > 1:
+    names = sorted({features for features in fitted if isinstance(features, str)})
+    if len(names) > 1:
         raise SettingError(
-            f"The explainers were fitted to different features ({', '.join(cut)}): compare them apart, or "
-            "say which with `features`."
+            f"The explainers were fitted to different features ({', '.join(names)}): compare them "
+            "separately, or choose with `features`."
         )
-    return [replace(request, features=cut[0]) for request in requests] if cut else list(requests)
+    return [replace(request, features=names[0]) for request in requests] if names else list(requests)
 
 
 def features_of(features: Any, index: int, *, one: bool) -> Any:
-    """The `features` of one input: those shared by all, those of the only input, or an entry of a list."""
+    """Return the features of an input: those shared by all inputs, or an entry of a list."""
     shared = features is None or isinstance(features, str) or _is_segments(features)
     return features if shared or one else _entry(check_features(features), index, "features")
 
 
 def _entry(values: Sequence[Any], index: int, what: str) -> Any:
-    """The value for one input, from a sequence with one value for each."""
     if index >= len(values):
-        raise InputError(f"There is no entry of `{what}` for input {index}: {len(values)} were given.")
+        raise InputError(
+            f"`{what}` must have an entry for each input, but has {len(values)} for input {index}."
+        )
     return values[index]
 
 
 def _is_default(name: str, value: Any) -> bool:
-    """Whether a keyword argument has the value that `Request.from_method` assumes without it."""
+    """Return whether a keyword argument has the default value of `Request.from_method`."""
     if name not in WORDS:
         return False
     default = WORDS[name]
@@ -269,7 +268,7 @@ def _is_default(name: str, value: Any) -> bool:
 
 
 def check_features(features: Any) -> Any:
-    """Features as a request holds them: a name, an array, or tuples in place of lists."""
+    """Return features as a request holds them: a name, an array, or tuples in place of lists."""
     if features is None or isinstance(features, str):
         return features
     is_several = isinstance(features, Sequence | np.ndarray) and getattr(features, "ndim", 1) > 0
@@ -282,12 +281,10 @@ def _is_segments(features: Any) -> bool:
 
 
 def _tuples(value: Any) -> Any:
-    """Lists as tuples, also inside."""
     return tuple(map(_tuples, value)) if isinstance(value, list | tuple) else value
 
 
 def _sparsities(sparsity: float | Sequence[float] | None) -> tuple[float, ...]:
-    """One sparsity, several, or those of the paper."""
     if sparsity is None:
         return DEFAULT_SPARSITIES
     sparsities = (sparsity,) if isinstance(sparsity, float) else tuple(sparsity)
@@ -295,16 +292,23 @@ def _sparsities(sparsity: float | Sequence[float] | None) -> tuple[float, ...]:
     return sparsities
 
 
-def _described(thing: Any) -> dict[str, Any]:
+def _plain_named(thing: Any) -> dict[str, Any]:
+    """Return the name and the changed settings of a removal or metric."""
     return {"name": thing.name, "settings": _plain_settings(thing)}
 
 
+def _make_named(registry: Registry[T], plain: Any, what: str) -> T:
+    """Make the removal or metric that `_plain_named` described."""
+    data = PlainData(plain, what)
+    return registry.make(data.text("name"), _settings(data))
+
+
 def _plain_settings(thing: Any) -> dict[str, Any]:
-    """Settings that differ from their defaults; those that JSON does not know by their digest."""
     return {name: _plain(value) for name, value in changed_settings(thing).items()}
 
 
 def _plain(value: Any) -> Any:
+    """Return a value as JSON represents it, or its digest."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.generic):
@@ -315,7 +319,7 @@ def _plain(value: Any) -> Any:
 
 
 def _plain_method(method: Explainer) -> dict[str, Any]:
-    """The settings of a method, and where it lies if it was fitted and saved."""
+    """Return the settings of a method, and its folder and digest if it was fitted and saved."""
     settings, folder = _plain_settings(method), getattr(method, "folder", None)
     if folder is None:
         return {"settings": settings}
@@ -324,7 +328,7 @@ def _plain_method(method: Explainer) -> dict[str, Any]:
 
 
 def _method_of(data: PlainData) -> Explainer:
-    """The method that `_plain_method` described; a fitted one is loaded, and must be the same as it was."""
+    """Return the method that `_plain_method` described; a fitted one is loaded, and must be unchanged."""
     name, settings = data.text("method"), _settings(data)
     if "fitted" not in data:
         return explainers.make(name, settings)
@@ -333,18 +337,12 @@ def _method_of(data: PlainData) -> Explainer:
     return replace_settings(fitted, settings)
 
 
-def _made(registry: Registry[T], plain: Any, what: str) -> T:
-    """The removal or metric that `_described` described."""
-    data = PlainData(plain, what)
-    return registry.make(data.text("name"), _settings(data))
-
-
 def _settings(data: PlainData) -> dict[str, Any]:
-    return {name: _kept(name, value) for name, value in data.mapping("settings").items()}
+    return {name: _restore(name, value) for name, value in data.mapping("settings").items()}
 
 
-def _kept(name: str, value: Any) -> Any:
-    """The inverse of `_plain`; an error if only the digest of a value was saved."""
+def _restore(name: str, value: Any) -> Any:
+    """Return the value that `_plain` represented; raise an error for a digest."""
     if isinstance(value, dict) and _DIGEST in value:
         raise SettingError(f"The setting `{name}` was not saved with the request, only its digest.")
-    return tuple(_kept(name, each) for each in value) if isinstance(value, list) else value
+    return tuple(_restore(name, each) for each in value) if isinstance(value, list) else value

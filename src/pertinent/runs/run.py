@@ -13,7 +13,7 @@ from pertinent.engine.progress import Callback
 from pertinent.errors import InputError, PertinentError, require
 from pertinent.models.base import Model
 from pertinent.results.failures import Failure
-from pertinent.runs.executor import Executor, Item, LocalExecutor, Task, executor_of
+from pertinent.runs.executor import Executor, Item, LocalExecutor, RunTask, executor_of
 
 T = TypeVar("T")
 
@@ -144,7 +144,7 @@ class Run:
                 raw = raw.copy()  # a stream may yield the same buffer for every input
             yield Item(index, raw, request_indexes, name)
 
-    def results(self, task: Task, items: Iterable[Item], total: int | None) -> Iterator[Any]:
+    def results(self, task: RunTask, items: Iterable[Item], total: int | None) -> Iterator[Any]:
         """Run a task on inputs; yield each result as it is available.
 
         If the inputs raise an error, the results of those that were read before are yielded first.

@@ -1,11 +1,12 @@
-"""A service: one model in one thread, which explains what other threads ask for, batched together."""
+"""A service: one model in one thread, which explains inputs of other threads in shared batches."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any
@@ -35,20 +36,21 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class _Order:
-    """A submitted job: how its result is made, and the callbacks for partial explanations and progress."""
+    """A submitted job: how its result is made, the user's callbacks, its future, and its number."""
 
     result: Callable[[JobResult], Any]
     on_partial: Callable[[Explanation], None] | None = None
     on_progress: Callable[[int], None] | None = None
+    future: Future[Any] = field(default_factory=Future)
     number: int = -1
 
 
 class Service:
-    """Explains single inputs as they come, for any number of threads or users at the same time.
+    """Explains single inputs as they arrive, from any number of threads or users.
 
-    The questions of all explanations under way share batches.
+    The questions of all explanations in progress share batches.
 
     Parameters
     ----------
@@ -70,9 +72,9 @@ class Service:
     @checked
     def __init__(self, model: Any, *, batch_size: Count | None = None) -> None:
         self.model = load_or_wrap(model)
-        self._todo: SimpleQueue[Callable[[Engine], None] | None] = SimpleQueue()
-        self._orders: dict[Future[Any], _Order] = {}
-        self._engine = Engine(self.model, batch_size=batch_size, on_partial=self._hand_on)
+        self._todo: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._orders: set[_Order] = set()
+        self._engine = Engine(self.model, batch_size=batch_size, on_partial=self._publish)
         self._is_closed = False
         self._thread = Thread(target=self._serve, name="pertinent-service", daemon=True)
         self._thread.start()
@@ -86,10 +88,10 @@ class Service:
         on_progress: Callable[[int], None] | None = None,
         **words: Any,
     ) -> Future[Explanation]:
-        """Begin to explain one input, and return the future of its explanation.
+        """Start to explain an input, and return the future of its explanation.
 
-        `cancel` of the future frees what it waits for at once. An input that cannot be explained raises its
-        error from the future's `result`; settings that make no sense raise here.
+        `cancel` of the future frees its resources. The future's `result` raises the error of an input that
+        cannot be explained; invalid settings raise here.
 
         Parameters
         ----------
@@ -102,21 +104,21 @@ class Service:
         on_progress
             Called in the service's thread with the number of evaluations so far, after every batch.
         **words
-            The other words of `explain`, such as ``budget=200``, and settings of the method.
+            Other arguments of `explain`, such as ``budget=200``, and settings of the method.
         """
         self._check_open()
         request = Request.from_keywords(method, words)
         session = Session(self.model, has_listener=on_partial is not None)
         task, item = ExplainTask((request,), one=True), Item(0, input)
-        (job,) = task.jobs(session, item)
+        (key,) = task.keys(item)
 
         def explanation(ended: JobResult) -> Explanation:
-            outcome = task.result(item, replace(ended, key=job.key), session.warnings)
+            outcome = task.result(item, replace(ended, key=key), session.warnings)
             if outcome.explanation is None:
                 raise outcome.failures[0].error or InputError(outcome.failures[0].reason)
             return outcome.explanation
 
-        return self._order(job, _Order(explanation, on_partial, on_progress))
+        return self._submit(task.start(session, item, key), _Order(explanation, on_partial, on_progress))
 
     @checked
     def predict(
@@ -128,9 +130,9 @@ class Service:
         features: Any = None,
         seed: Seed = 0,
     ) -> Future[Floats]:
-        """Ask the model about one input without some of its features, and return the future of its answer.
+        """Predict an input without some of its features, and return the future of the prediction.
 
-        The answer is a row of probabilities or values, as `Prediction.values`. Errors are raised as by
+        The prediction is a row of probabilities or values, as `Prediction.values`. Errors are raised as by
         `submit`.
 
         Parameters
@@ -150,27 +152,25 @@ class Service:
             outside = [number for number in without if number >= prepared.n_features]
             require(not outside, "without", f"numbers below {prepared.n_features}", outside)
             mask[:, list(without)] = False
-            return _answer(mask)
+            return _predict(mask)
 
         try:
             prepared = prepare_input(self.model, input, check_features(features))
-            job = Session(self.model).job(None, prepared, steps, chosen, seed)
+            job: Job | JobResult = Session(self.model).job(None, prepared, steps, chosen, seed)
         except Exception as error:  # noqa: BLE001  raised by the future
             job = JobResult(None, None, error)
-        return self._order(job, _Order(_answered))
+        return self._submit(job, _Order(_prediction))
 
     def _check_open(self) -> None:
         if self._is_closed:
             raise ModelError("The service is closed.")
 
-    def _order(self, job: Job | JobResult, order: _Order) -> Future[Any]:
-        """Hand a job to the service's thread."""
-        future: Future[Any] = Future()
-        self._todo.put(lambda engine: self._begin(engine, replace(job, key=future), order))
-        return future
+    def _submit(self, job: Job | JobResult, order: _Order) -> Future[Any]:
+        self._todo.put(partial(self._start, replace(job, key=order), order))
+        return order.future
 
     def close(self) -> None:
-        """Finish what was submitted, and end the thread."""
+        """Finish all submitted jobs, and end the thread."""
         self._is_closed = True
         self._todo.put(None)
         self._thread.join()
@@ -191,74 +191,68 @@ class Service:
                 if todo is None:
                     is_open = False
                 else:
-                    todo(engine)
+                    todo()
                 continue
             try:
-                for done in engine.step():
-                    self._conclude(done)
-                self._report_progress()
+                for ended in engine.step():
+                    self._conclude(ended)
+                for order in list(self._orders):
+                    _notify(order.on_progress, engine.rows_answered(order.number))
             except Exception as error:
-                logger.exception("The service could not go on with what is under way.")
-                for future in list(self._orders):
-                    self._conclude(JobResult(future, None, error))
+                logger.exception("The service had to abandon all explanations in progress.")
+                for order in list(self._orders):
+                    self._conclude(JobResult(order, None, error))
 
-    def _begin(self, engine: Engine, job: Job | JobResult, order: _Order) -> None:
-        future: Future[Any] = job.key
-        self._orders[future] = order
+    def _start(self, job: Job | JobResult, order: _Order) -> None:
+        self._orders.add(order)
         if isinstance(job, JobResult):
             self._conclude(job)
             return
-        number = engine.submit(job)
-        self._orders[future] = replace(order, number=number)
+        order.number = self._engine.submit(job)
 
-        def forget(done: Future[Any]) -> None:
-            if done.cancelled():
-                self._todo.put(lambda engine: self._cancel(engine, done, number))
+        def cancel(future: Future[Any]) -> None:
+            if future.cancelled():
+                self._todo.put(partial(self._cancel, order))
 
-        future.add_done_callback(forget)
+        order.future.add_done_callback(cancel)
 
-    def _cancel(self, engine: Engine, future: Future[Any], number: int) -> None:
-        self._orders.pop(future, None)
-        engine.cancel(number)
+    def _cancel(self, order: _Order) -> None:
+        self._orders.discard(order)
+        self._engine.cancel(order.number)
 
-    def _conclude(self, done: JobResult) -> None:
-        """Give the future its result or error."""
-        future: Future[Any] = done.key
-        order = self._orders.pop(future, None)
-        if order is None or not future.set_running_or_notify_cancel():
+    def _conclude(self, ended: JobResult) -> None:
+        """Set the result or the error of a future."""
+        order: _Order = ended.key
+        if order not in self._orders:
+            return
+        self._orders.remove(order)
+        if not order.future.set_running_or_notify_cancel():
             return
         try:
-            future.set_result(order.result(done))
-        except Exception as error:  # noqa: BLE001  for whoever waits for the result
-            future.set_exception(error)
+            order.future.set_result(order.result(ended))
+        except Exception as error:  # noqa: BLE001  raised by the future
+            order.future.set_exception(error)
 
-    def _report_progress(self) -> None:
-        """Tell the listeners of the jobs under way how many evaluations were made."""
-        for order in list(self._orders.values()):
-            if order.on_progress is not None:
-                try:
-                    order.on_progress(self._engine.rows_answered(order.number))
-                except Exception:
-                    logger.exception("`on_progress` failed.")
-
-    def _hand_on(self, published: Published) -> None:
-        """Call the `on_partial` of a job with its partial explanation, and log the error if that fails."""
-        order = self._orders.get(published.key)
-        if order is not None and order.on_partial is not None:
-            try:
-                order.on_partial(published.finding)
-            except Exception:
-                logger.exception("`on_partial` failed.")
+    def _publish(self, published: Published) -> None:
+        _notify(published.key.on_partial, published.finding)
 
 
-def _answer(mask: Any) -> Algorithm:
-    """Ask for the model's answer to one mask."""
+def _notify(callback: Callable[[Any], None] | None, argument: Any) -> None:
+    """Call the user's callback, if there is one; log its errors."""
+    try:
+        if callback is not None:
+            callback(argument)
+    except Exception:
+        logger.exception("`on_partial` or `on_progress` failed.")
+
+
+def _predict(mask: Any) -> Algorithm:
     return np.asarray((yield Values(mask))[0])
 
 
-def _answered(done: JobResult) -> Floats:
-    """The answer of a job that asked for one, or its error."""
-    if done.error is not None:
-        raise done.error
-    answer: Floats = done.result
-    return answer
+def _prediction(ended: JobResult) -> Floats:
+    """Return the prediction of a job, or raise its error."""
+    if ended.error is not None:
+        raise ended.error
+    prediction: Floats = ended.result
+    return prediction

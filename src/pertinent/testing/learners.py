@@ -47,7 +47,7 @@ def check_learned_method(method: str, *, kinds: Sequence[str] | None = None, **s
         check_fitted(explainer, model, inputs[:6])
         with raises(SettingError, f"setting of {method}", "no_such_setting"):
             pertinent.fit(model, inputs, method, progress=False, no_such_setting=3)
-        with raises(SettingError, f"{method!r} has to learn first"):
+        with raises(SettingError, f"{method!r} must be fitted first"):
             pertinent.explain(model, inputs[0], method)
     entry = next(entry for entry in pertinent.list_methods() if entry.name == method)
     verify(

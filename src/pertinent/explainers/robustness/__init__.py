@@ -1,1 +1,1 @@
-"""Explainers by robustness: features are relevant if attacks need them (Hsieh et al. 2021)."""
+"""Explainers by robustness to attacks."""

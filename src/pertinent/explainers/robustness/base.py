@@ -1,4 +1,4 @@
-"""The base of explainers by robustness: features are relevant if an attack needs them."""
+"""Base class of explainers by robustness: features are relevant if an attack needs them."""
 
 from __future__ import annotations
 
@@ -14,35 +14,36 @@ from pertinent.config.settings import Count
 from pertinent.errors import ModelError, SettingError
 from pertinent.explainers.base import Explainer, Task, Traits
 from pertinent.inputs.base import Numbers
+from pertinent.masks import full_mask
 
 SUBSETS, MOST_SUBSETS = 6, 5000
 """Default number of random subsets per feature, and the largest default, which is the paper's number."""
 
 UNCHOSEN = 0.1
-"""The largest score of a feature that was not chosen, as a share of the smallest of those that were."""
+"""Largest score of a feature that was not chosen, as a share of the smallest score of a chosen one."""
 
 NEEDED = 0.01
 """Features that change less than this share of the largest change are not needed."""
 
 ABSENT = 1.5
-"""An attack that was not found counts as this multiple of the largest radius found."""
+"""Radius of a set that no attack succeeded on, as a multiple of the largest radius of the other sets."""
 
 
 @dataclass(frozen=True)
 class AttackExplainer(Explainer):
-    """Attacks the prediction.
+    """An explainer that attacks the prediction.
 
     Parameters
     ----------
     toward
-        The class, by name or number, that the prediction must be changed to: why this class, and not that
-        one (Eqn. 2)? By default any other.
+        The class, by name or number, that the prediction must change to: why this class and not that one
+        (Eqn. 2)? By default any other class.
     norm
         The norm of the perturbation, ``"l2"`` or ``"linf"``.
     attack
         ``"auto"``, ``"projection"``, ``"pgd"``, ``"pgd-logit"`` or ``"decision"``, as in `attack_radius`.
     attack_steps
-        Steps of each attack.
+        Number of steps of each attack.
     """
 
     traits = Traits(
@@ -61,100 +62,99 @@ class AttackExplainer(Explainer):
 
     @property
     def attack_settings(self) -> Attack:
-        """The settings of each attack."""
+        """Return the settings of each attack."""
         return Attack(self.attack, self.norm, self.attack_steps)
 
-    def attacked(self, task: Task, sets: Masks, *, keep: bool = False) -> Asking[Radii]:
-        """Attack the features of each set."""
+    def ask_radii(self, task: Task, sets: Masks, *, keep: bool = False) -> Asking[Radii]:
+        """Ask for attacks on the features of each set."""
         if task.output.kind == "class" and task.target != task.output.default_target(task.prediction):
             raise SettingError(
-                "An attack changes the predicted class: leave out `target`, and set `toward` to the class "
-                "that the prediction should become."
+                "`target` must be the predicted class: omit it, and set `toward` to the class that "
+                "the prediction should become."
             )
         aim = aim_of(self.toward, task.target, task.model.columns, task.output)
-        found: Radii = yield AttackRadii(sets, task.prediction, task.target, aim, self.attack_settings, keep)
-        return found
+        radii: Radii = yield AttackRadii(sets, task.prediction, task.target, aim, self.attack_settings, keep)
+        return radii
 
     @staticmethod
-    def missing(task: Task) -> str:
-        """The end of an error message about attacks that were not found, if some values are missing."""
+    def missing_text(task: Task) -> str:
+        """Return the end of an error message about failed attacks, if some values are missing."""
         n = 0 if task.numbers is None else int(np.isnan(task.numbers.values).sum())
-        are = "value is" if n == 1 else "values are"
-        return f" {n} {are} missing (NaN), and cannot be perturbed." if n else ""
+        values = "value is" if n == 1 else "values are"
+        return f" {n} {values} missing (NaN), and cannot be perturbed." if n else ""
 
-    def pertinence_of(self, task: Task, relevant: Masks) -> Asking[dict[str, list[int]]]:
-        """Each feature's pertinence, as an entry of a finding's details, by one attack on the relevant ones.
+    def ask_pertinence(self, task: Task, relevant: Masks) -> Asking[dict[str, list[int]]]:
+        """Ask for an attack on the relevant features, and return each feature's pertinence for the details.
 
-        There is no entry for texts, in which every word is present, nor if no attack is found.
+        There is no entry for texts, in which every word is present, nor if the attack fails.
         """
         if task.numbers is None:
             return {}
-        found = yield from self.attacked(task, relevant[None], keep=True)
-        if not np.isfinite(found.radii[0]):
+        attack = yield from self.ask_radii(task, relevant[None], keep=True)
+        if not np.isfinite(attack.radii[0]):
             return {}
-        assert found.changes is not None and found.norms is not None
-        return {"pertinence": pertinence(task.numbers, found.changes[0], found.norms[0])}
+        assert attack.changes is not None and attack.norms is not None
+        return {"pertinence": pertinence(task.numbers, attack.changes[0], attack.norms[0])}
 
 
 @dataclass(frozen=True)
 class RobustnessExplainer(AttackExplainer):
-    """Orders features by how much they matter to an attacker.
+    """An explainer that orders features by how much they matter to an attacker.
 
     Parameters
     ----------
     criterion
-        ``"irrelevant"``: with the relevant features as they are, attacks on all others need a large
-        perturbation (Eqn. 3). ``"relevant"``: attacks on the relevant ones alone need a small one (Eqn. 4).
+        ``"irrelevant"``: with the relevant features fixed, attacks on all others need a large perturbation
+        (Eqn. 3). ``"relevant"``: attacks on only the relevant features need a small one (Eqn. 4).
     """
 
     criterion: Literal["irrelevant", "relevant"] = field(default="irrelevant", kw_only=True)
 
     def values(self, task: Task, relevant: Masks) -> Asking[Floats]:
-        """How well each row of relevant features meets the criterion; larger is better.
+        """Ask how well each row of relevant features meets the criterion; larger is better.
 
-        An attack that was not found counts as a larger radius than any that was.
+        A failed attack counts as a larger radius than any successful one.
         """
-        irrelevant = self.criterion == "irrelevant"
-        radii = (yield from self.attacked(task, ~relevant if irrelevant else relevant)).radii
+        attack_others = self.criterion == "irrelevant"
+        radii = (yield from self.ask_radii(task, ~relevant if attack_others else relevant)).radii
         finite = radii[np.isfinite(radii)]
         radii = np.where(np.isfinite(radii), radii, ABSENT * finite.max() if len(finite) else 1.0)
-        return radii if irrelevant else -radii
+        return radii if attack_others else -radii
 
-    def need_an_attack(self, task: Task) -> Asking[None]:
-        """Raise a `ModelError` if not even an attack on all features together is found."""
-        found = yield from self.attacked(task, np.ones((1, task.n_features), dtype=np.bool_))
-        if not np.isfinite(found.radii[0]):
+    def require_attack(self, task: Task) -> Asking[None]:
+        """Raise a `ModelError` if even an attack on all features fails."""
+        attack = yield from self.ask_radii(task, full_mask(task.n_features))
+        if not np.isfinite(attack.radii[0]):
             raise ModelError(
-                "No attack on any set of features was found that changes the prediction: the model may be "
-                "constant or saturated here; try more `attack_steps` or another `attack`."
-                + self.missing(task)
+                "No attack changes the prediction: the model may be constant or saturated here; try more "
+                "`attack_steps` or another `attack`." + self.missing_text(task)
             )
 
 
 def n_subsets(subsets: int | None, n_features: int) -> int:
-    """Number of random subsets: the setting, or by default 6 per feature, between 20 and 5,000."""
+    """Return the number of random subsets: the setting, or by default 6 per feature, between 20 and 5,000."""
     return subsets or min(MOST_SUBSETS, max(20, SUBSETS * n_features))
 
 
 def from_order(order: Ints, rest: Floats) -> Floats:
-    """Scores that fall from 1 with the order of choice; of features not chosen near 0, ordered by `rest`.
+    """Return scores that fall from 1 in the order of choice; those of other features are near 0.
 
-    Features not chosen with the same `rest` have the same score. If none is chosen, all are 1.
+    Features not chosen with the same `rest` have the same score. If none is chosen, all scores are 1.
     """
     scores = np.ones(len(rest))
     if len(order):
-        left = np.setdiff1d(np.arange(len(rest)), order)
-        _, place = np.unique(rest[left], return_inverse=True)
+        remaining = np.setdiff1d(np.arange(len(rest)), order)
+        _, rank = np.unique(rest[remaining], return_inverse=True)
         scores[order] = np.arange(len(order), 0, -1) / len(order)
-        scores[left] = UNCHOSEN / len(order) * (place + 1) / (place.max(initial=0) + 1)
+        scores[remaining] = UNCHOSEN / len(order) * (rank + 1) / (rank.max(initial=0) + 1)
     return scores
 
 
 def pertinence(numbers: Numbers, change: Array, sizes: Floats) -> list[int]:
-    """For each feature 1 if the change takes it towards its absent value, −1 if away from it, else 0.
+    """Return for each feature 1 if the change moves it towards its absent value, −1 if away from it, else 0.
 
     Dhurandhar et al.'s (2018) pertinent positive features are present, and must go for the prediction to
-    change; pertinent negative ones are absent, and would have to come. `sizes` are the norms of the change
+    change; pertinent negative ones are absent, and would have to appear. `sizes` are the norms of the change
     of each feature; features that change very little have the sign 0.
     """
     before = numbers.values - numbers.absent

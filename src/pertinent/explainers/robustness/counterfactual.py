@@ -1,4 +1,4 @@
-"""Counterfactual explanations: the nearest input that is decided otherwise."""
+"""Counterfactual explanations: the nearest input with another decision."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from pertinent.explainers.base import Finding, Steps, Task, explainers
 from pertinent.explainers.robustness.base import AttackExplainer, pertinence
 
 SHRINKING = 0.5
-"""The share of the features that each round keeps, on the way to few."""
+"""Share of the features that each round keeps, when only a few may change."""
 
 
 @explainers.register("counterfactual")
 @dataclass(frozen=True)
 class Counterfactual(AttackExplainer):
-    """How much each feature changes in the smallest perturbation that changes the prediction.
+    """The change of each feature in the smallest perturbation that changes the prediction.
 
     With `most`, at most that number of features may change (an L0 limit): the features that change most are
-    attacked again, half as many in each round. For images and table rows, `details` say which features are
-    present and must go, and which are absent and would have to come.
+    attacked again, half as many in each round. For images and table rows, `details` list the features that
+    are present and must go, and those that are absent and would have to appear.
 
     Parameters
     ----------
     most
-        The largest number of features that may change; by default all.
+        Largest number of features that may change; by default all.
     """
 
     paper = "Wachter, Mittelstadt & Russell 2017"
@@ -36,35 +36,32 @@ class Counterfactual(AttackExplainer):
     most: Count | None = None
 
     def evaluations(self, n_features: int) -> int:
-        """An attack in each round."""
+        """Return the evaluations of an attack in each round."""
         return len(self._rounds(n_features)) * self.attack_settings.most_passes
 
     def explain(self, task: Task) -> Steps:
         """Attack all features, then fewer and fewer."""
-        best = np.arange(task.n_features)
+        order = np.arange(task.n_features)
         for size in self._rounds(task.n_features):
-            sets = np.zeros((1, task.n_features), dtype=np.bool_)
-            sets[0, best[:size]] = True
-            found = yield from self.attacked(task, sets, keep=True)
-            if not np.isfinite(found.radii[0]):
-                fewer = size < task.n_features
+            sets = np.isin(np.arange(task.n_features), order[:size])[None]
+            attack = yield from self.ask_radii(task, sets, keep=True)
+            if not np.isfinite(attack.radii[0]):
+                hint = f": increase `most`, got {self.most}." if size < task.n_features else "."
                 raise ModelError(
-                    f"No perturbation of {size} of {task.n_features} features was found that changes the "
-                    "prediction"
-                    + (f", and `most` is {self.most}: allow more." if fewer else ".")
-                    + self.missing(task)
+                    f"No perturbation of {size} of {task.n_features} features changes the prediction{hint}"
+                    + self.missing_text(task)
                 )
-            assert found.norms is not None
-            scores = found.norms[0]
-            best = np.argsort(-scores, kind="stable")
-        details: dict[str, Any] = {"radius": float(found.radii[0]), "changed": int((scores > 0).sum())}
+            assert attack.norms is not None
+            scores = attack.norms[0]
+            order = np.argsort(-scores, kind="stable")
+        details: dict[str, Any] = {"radius": float(attack.radii[0]), "changed": int((scores > 0).sum())}
         if task.numbers is not None:
-            assert found.changes is not None
-            details["pertinence"] = pertinence(task.numbers, found.changes[0], scores)
+            assert attack.changes is not None
+            details["pertinence"] = pertinence(task.numbers, attack.changes[0], scores)
         return Finding(scores, details=details)
 
     def _rounds(self, n_features: int) -> list[int]:
-        """Number of features that may change in each round: all, then half of them …, finally `most`."""
+        """Return the number of features that may change in each round: all, half of them …, then `most`."""
         most = min(self.most or n_features, n_features)
         sizes = [n_features]
         while sizes[-1] * SHRINKING > most:

@@ -14,7 +14,7 @@ from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits, e
 from pertinent.explainers.search.gradient_search import AdamW
 
 LEVELS = np.linspace(0, 0.9, 10)
-"""Uniform masks, one of which is the starting mask."""
+"""Uniform masks that may be the starting mask."""
 
 SUPPRESSED = 0.99
 """Share of the target's decrease under full deletion that the starting mask must reach."""
@@ -25,16 +25,16 @@ SUPPRESSED = 0.99
 class MeaningfulPerturbation(Explainer):
     r"""Fong & Vedaldi's deletion game (their Eqn. 3 and 4).
 
-    A mask :math:`m \in [0, 1]^d` is learned by Adam that keeps as much as it can while the target's
-    probability is destroyed:
+    Adam learns a mask :math:`m \in [0, 1]^d` that keeps as much as possible while the target's probability is
+    destroyed:
 
     .. math:: \min_m \frac{\lambda_1}{d} \lVert 1 - m \rVert_1
         + \frac{\lambda_2}{d} \sum_{i \sim j} |m_i - m_j|^\beta + f_c(\Phi(x; m))
 
     where i ~ j are features of an image that touch; other inputs have no second term. Φ keeps the share
-    :math:`m_i` of each feature and fills in the rest as the removal does, or weights the attention to it.
-    The score of a feature is :math:`1 - m_i`, how much of it is deleted. Of a plain value, f is its share of
-    the value for the whole input: features that raise it are deleted.
+    :math:`m_i` of each feature and fills in the rest as the removal does, or weights the attention to it. The
+    score of a feature is :math:`1 - m_i`, the share of it that is deleted. For a plain value, f is its share
+    of the value for the whole input: features that raise it are deleted.
 
     Parameters
     ----------
@@ -43,15 +43,15 @@ class MeaningfulPerturbation(Explainer):
     smoothness_weight, smoothness_power
         λ₂ and β, which is at least 1: below, the slope at equal neighbours would be infinite.
     learning_rate, steps
-        The step size of Adam, and the number of its steps.
+        Step size and number of steps of Adam.
 
     Note
     ----
-    Weights are of means over features, so that they suit any number of them; on the paper's mask of 28 × 28
-    they are its 10⁻⁴ and 10⁻². The mask is as fine as the features and is not upsampled, the image is not
-    jittered, and the removal is that of the request (the paper's is ``"blur"``). The paper starts with the
-    smallest centred disc that causes 99% of the decrease under full deletion; ours, for any kind of input, is
-    the largest uniform mask that still does.
+    Weights refer to means over features, so that they suit any number of features; on the paper's mask of 28
+    × 28 they are its 10⁻⁴ and 10⁻². The mask has the resolution of the features and is not upsampled, the
+    image is not jittered, and the removal is that of the request (the paper's is ``"blur"``). The paper
+    starts with the smallest centred disc that causes 99% of the decrease under full deletion; this
+    implementation, for any kind of input, with the largest uniform mask that does.
     """
 
     paper = "Fong & Vedaldi 2017, Eqn. 3 and 4"
@@ -71,11 +71,11 @@ class MeaningfulPerturbation(Explainer):
     steps: Count = 300
 
     def evaluations(self, n_features: int) -> int:
-        """A gradient for each candidate of the starting mask and for each step."""
+        """Return the evaluations of a gradient for each candidate of the starting mask and for each step."""
         return 2 * (len(LEVELS) + self.steps)
 
     def explain(self, task: Task) -> Steps:
-        """Descend."""
+        """Descend from the starting mask."""
         d = task.n_features
         mask = yield from self._start(task)
         step = AdamW(self.learning_rate, d, decay=0.0)
@@ -83,39 +83,39 @@ class MeaningfulPerturbation(Explainer):
         if task.numbers is not None and task.numbers.owners.ndim == 3:
             touching = neighbours(task.numbers.owners[0])
         for _ in range(self.steps):
-            _, gradient = yield from self._destroyed(task, mask[None])
+            _, gradient = yield from self._ask_remaining(task, mask[None])
             roughness = roughness_gradient(mask, touching, self.smoothness_power)
-            pull = (self.smoothness_weight * roughness - self.deletion_weight) / d
-            mask = np.clip(step(mask, gradient[0] + pull), 0, 1)
+            penalty = (self.smoothness_weight * roughness - self.deletion_weight) / d
+            mask = np.clip(step(mask, gradient[0] + penalty), 0, 1)
         return Finding(1 - mask)
 
     def _start(self, task: Task) -> Asking[Floats]:
-        """The largest uniform mask that suppresses the target almost as much as deleting everything."""
-        left, _ = yield from self._destroyed(task, np.repeat(LEVELS[:, None], task.n_features, axis=1))
+        """Return the largest uniform mask that suppresses the target almost as much as full deletion."""
+        values, _ = yield from self._ask_remaining(task, np.repeat(LEVELS[:, None], task.n_features, axis=1))
         whole = _unit(task) * task.prediction[task.target]
-        enough = left - left[0] <= (1 - SUPPRESSED) * (whole - left[0])
-        level = LEVELS[max(np.flatnonzero(enough), default=0)]
+        suppressed = values - values[0] <= (1 - SUPPRESSED) * (whole - values[0])
+        level = LEVELS[max(np.flatnonzero(suppressed), default=0)]
         return np.full(task.n_features, level)
 
-    def _destroyed(self, task: Task, masks: Floats) -> Asking[tuple[Floats, Floats]]:
-        """The remaining value f of the target, and its gradient along each mask."""
-        found: Gradients = yield MaskGradients(masks, task.target)
-        values = _unit(task) * found.values[:, task.target]
+    def _ask_remaining(self, task: Task, masks: Floats) -> Asking[tuple[Floats, Floats]]:
+        """Ask for the remaining value f of the target, and its gradient along each mask."""
+        answer: Gradients = yield MaskGradients(masks, task.target)
+        values = _unit(task) * answer.values[:, task.target]
         if task.output.kind == "value":
-            return values, _unit(task) * found.gradients
-        return values, values[:, None] * found.gradients  # ∂p = p ∂ log p
+            return values, _unit(task) * answer.gradients
+        return values, values[:, None] * answer.gradients  # ∂p = p ∂ log p
 
 
 def neighbours(labels: Ints) -> Ints:
-    """The pairs (pairs, 2) of features of an image (height, width) that touch, each once."""
-    beside = np.stack([labels[:, :-1].ravel(), labels[:, 1:].ravel()], axis=1)
-    below = np.stack([labels[:-1].ravel(), labels[1:].ravel()], axis=1)
-    pairs = np.sort(np.concatenate([beside, below]), axis=1)
+    """Return the pairs (pairs, 2) of features of an image (height, width) that touch, each once."""
+    horizontal = np.stack([labels[:, :-1].ravel(), labels[:, 1:].ravel()], axis=1)
+    vertical = np.stack([labels[:-1].ravel(), labels[1:].ravel()], axis=1)
+    pairs = np.sort(np.concatenate([horizontal, vertical]), axis=1)
     return np.unique(pairs[pairs[:, 0] != pairs[:, 1]], axis=0)
 
 
 def roughness_gradient(mask: Floats, touching: Ints, power: float) -> Floats:
-    """∂ Σ |mᵢ − mⱼ|^β / ∂ m, over pairs that touch."""
+    """Return ∂ Σ |mᵢ − mⱼ|^β / ∂ m, over pairs that touch."""
     first, second = touching.T
     difference = mask[first] - mask[second]
     slope = power * np.sign(difference) * np.abs(difference) ** (power - 1)
@@ -124,6 +124,6 @@ def roughness_gradient(mask: Floats, touching: Ints, power: float) -> Floats:
 
 
 def _unit(task: Task) -> float:
-    """The factor of f: 1 for a probability; for a plain value, 1 / |value of the whole input|."""
+    """Return the factor of f: 1 for a probability; for a plain value, 1 / |value of the whole input|."""
     whole = abs(float(task.prediction[task.target]))
     return 1 / whole if task.output.kind == "value" and whole > 0 else 1.0

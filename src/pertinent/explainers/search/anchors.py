@@ -18,11 +18,10 @@ from pertinent.explainers.search.base import SeparateSearches
 from pertinent.masks import mask_bytes
 
 START = 100
-"""Samples of the empty anchor to start with; every other anchor starts with those that contain it."""
+"""Number of samples of the empty anchor at the start; other anchors start with those that contain them."""
 
 SHARE = 0.25
-"""The share of the remaining budget that choosing the beam of one size may spend, so that a close race
-between single features leaves some for larger anchors."""
+"""Share of the remaining budget for the beam of one size; a close race must leave some for larger sizes."""
 
 BISECTIONS = 32
 TINY = 1e-12
@@ -31,47 +30,46 @@ TINY = 1e-12
 @explainers.register("anchors")
 @dataclass(frozen=True)
 class Anchors(SeparateSearches):
-    """Ribeiro et al.'s Anchors: a beam search over sets, each beam chosen by a KL-LUCB bandit.
+    """Ribeiro et al.'s Anchors: a beam search over sets, with each beam chosen by a KL-LUCB bandit.
 
-    A sample keeps the anchor A, and every other feature with probability `keep`; prec(A) is the
-    probability that the model then predicts the target. The goal is the anchor with prec(A) ≥
-    `threshold` and the largest coverage, the probability that a sample contains A. As features are
-    kept independently, it is keep^|A|: the smallest anchor covers most, and precision breaks ties.
+    A sample keeps the anchor A, and every other feature with probability `keep`; prec(A) is the probability
+    that the model then predicts the target. The goal is the anchor with prec(A) ≥ `threshold` and the largest
+    coverage, the probability that a sample contains A. As features are kept independently, it is keep^|A|:
+    the smallest anchor has the largest coverage, and precision breaks ties.
 
     1. *Candidates*: every set of the beam plus one feature, starting with the empty set.
-    2. *KL-LUCB* (Kaufmann & Kalyanakrishnan 2013): sample the weakest of the `beam` best and its
-       strongest rival until they are `epsilon` apart.
+    2. *KL-LUCB* (Kaufmann & Kalyanakrishnan 2013): sample the weakest of the `beam` best and its strongest
+       rival until they are `epsilon` apart.
     3. Sample those whose mean reaches `threshold` until the lower bound of their precision reaches
-       `threshold` − `tolerance`. The most precise that passes is the answer; if none does, repeat
-       from 1.
+       `threshold` − `tolerance`. The most precise that passes is the answer; if none does, repeat from 1.
 
-    If none passes before the budget or the size limit is reached, the answer is the set with the
-    highest lower bound in any beam, and `details` say that the threshold was not reached.
+    If none passes before the budget or the size limit is reached, the answer is the set with the highest
+    lower bound in any beam, and `details` record that the threshold was not reached.
 
-    A sample of A that contains B ⊇ A is also a sample of B, because the other features are
-    independent; so most candidates start with samples. No mask is asked for twice. A run for at most k
-    features is the beginning of a run for more, so one run with one budget serves all sparsities, and
-    `spread` has no effect. Anchors are the same for both objectives, as in Hase et al. 2021.
+    A sample of A that contains B ⊇ A is also a sample of B, because the other features are independent; so
+    most candidates start with samples. No mask is evaluated twice. A run for at most k features is the
+    beginning of a run for more, so one run with one budget serves all sparsities, and `spread` has no effect.
+    Anchors are the same for both objectives, as in Hase et al. 2021.
 
     Parameters
     ----------
     threshold
         The required precision.
     delta
-        The probability with which bounds and choices may be wrong.
+        Probability of error of bounds and choices.
     epsilon
-        How far from the best the chosen beam may be.
+        Largest distance between the best beam and the chosen one.
     tolerance
-        How far below the threshold the lower bound may be.
+        Largest distance of the lower bound below the threshold.
     beam
-        How many sets of each size are extended.
+        Number of sets of each size that are extended.
     batch
-        How many samples of a set are drawn at once.
+        Number of samples of a set that are drawn together.
     keep
-        The probability with which a feature outside the anchor is kept.
+        Probability that a feature outside the anchor is kept.
     fill
-        Extend a smaller anchor to k features with those of highest precision on their own, so that
-        it is comparable to other methods; ``False`` chooses the anchor alone.
+        Extend a smaller anchor to k features with those of highest precision on their own, so that it is
+        comparable to other methods; ``False`` chooses only the anchor.
     """
 
     paper = "Ribeiro, Singh & Guestrin 2018, Alg. 2; Hase et al. 2021, Sec. 6.1 (2)"
@@ -89,41 +87,35 @@ class Anchors(SeparateSearches):
     def __post_init__(self) -> None:
         """Check the settings."""
         super().__post_init__()
-        require(
-            not self.trajectory, "trajectory", "False for anchors, which never ask for the set itself", True
-        )
+        require(not self.trajectory, "trajectory", "False for anchors, which never evaluate the set", True)
 
     @property
     def budget_per_sparsity(self) -> bool:
-        """One run reads off the anchors of all sparsities."""
+        """Return ``False``: one run reads off the anchors of all sparsities."""
         return False
 
     def explain(self, task: Task) -> Steps:
         """Run once for the largest sparsity, and read off the anchor for each sparsity."""
         samples = Samples(task, self.keep, task.rng)
         beams = yield from self._beams(samples, max(n_kept(s, task.n_features) for s in task.sparsities))
-        return self._found(samples, beams)
+        return self._finding(samples, beams)
 
-    def _found(self, samples: Samples, beams: list[list[_Anchor]]) -> Finding:
-        """The best anchor for each sparsity."""
+    def _finding(self, samples: Samples, beams: list[list[_Anchor]]) -> Finding:
+        """Return the best anchor for each sparsity."""
         kept = {s: n_kept(s, samples.d) for s in samples.task.sparsities}
         best = {k: _best(beams[: k + 1]) for k in kept.values()}
-        return Finding(
-            chosen={s: self._filled(best[k], k, samples) for s, k in kept.items()},
-            details={
-                **self._describe(best[max(best)]),
-                "anchors": [{"sparsity": s, **self._describe(best[k])} for s, k in kept.items()],
-            },
-        )
+        anchors = [{"sparsity": s, **self._describe(best[k])} for s, k in kept.items()]
+        chosen = {s: self._filled(best[k], k, samples) for s, k in kept.items()}
+        return Finding(chosen=chosen, details={**self._describe(best[max(best)]), "anchors": anchors})
 
     def search(self, task: Task, k: int, rng: np.random.Generator) -> Asking[Masks]:
-        """The anchor of at most k features, from a separate run."""
+        """Return the anchor of at most k features, from a separate run."""
         samples = Samples(task, self.keep, rng)
         beams = yield from self._beams(samples, k)
         return self._filled(_best(beams), k, samples)
 
     def _beams(self, samples: Samples, k: int) -> Asking[list[list[_Anchor]]]:
-        """The best anchors of each size from 0 on, until one passes, the size is k or the budget is spent."""
+        """Return the best anchors of each size, until one passes, the size is k or the budget is spent."""
         arms = Arms(np.zeros((1, samples.d), dtype=np.bool_))
         samples.allow(SHARE)
         yield from samples.draw(arms, np.zeros(START, dtype=np.int64))
@@ -138,11 +130,11 @@ class Anchors(SeparateSearches):
             if any(anchor.passes for anchor in beams[-1]) or (size and not samples.left):
                 break
             if 0 < size < k:
-                yield from samples.task.publish(lambda: self._found(samples, beams))
+                yield from samples.task.publish(lambda: self._finding(samples, beams))
         return beams
 
     def _top(self, samples: Samples, arms: Arms) -> Asking[Ints]:
-        """KL-LUCB: the `beam` arms of highest mean."""
+        """Return the `beam` arms of highest mean, by KL-LUCB."""
         yield from samples.draw(arms, np.flatnonzero(arms.n == 0))
         rounds = 1
         while True:
@@ -161,7 +153,7 @@ class Anchors(SeparateSearches):
             rounds += 1
 
     def _judged(self, samples: Samples, arms: Arms, chosen: Ints) -> Asking[list[_Anchor]]:
-        """Sample the chosen arms that may pass until it is clear whether they do."""
+        """Sample the chosen arms that may pass until their results are clear."""
         level = log((1 + (self.beam - 1) * samples.d) / self.delta)
         while True:
             mean, n = arms.means[chosen], arms.n[chosen]
@@ -170,19 +162,14 @@ class Anchors(SeparateSearches):
             unsure = chosen[reached & ~sure]
             if not len(unsure) or not (yield from samples.draw(arms, np.tile(unsure, self.batch))):
                 break
-        passes = reached & sure
-        return [
-            _Anchor(
-                arms.masks[arm], int(n[i]), float(mean[i]), float(low[i]), float(high[i]), bool(passes[i])
-            )
-            for i, arm in enumerate(chosen)
-        ]
+        columns = (column.tolist() for column in (n.astype(int), mean, low, high, reached & sure))
+        return [_Anchor(*row) for row in zip(arms.masks[chosen], *columns, strict=True)]
 
     def _filled(self, anchor: _Anchor, k: int, samples: Samples) -> Masks:
         mask = anchor.mask.copy()
         if self.fill:
-            alone = samples.candidates([np.zeros_like(mask)]).means
-            mask[np.argsort(np.where(mask, -np.inf, -alone), kind="stable")[:k]] = True
+            single = samples.candidates([np.zeros_like(mask)]).means
+            mask[np.argsort(np.where(mask, -np.inf, -single), kind="stable")[:k]] = True
         return mask
 
     def _describe(self, anchor: _Anchor) -> dict[str, Any]:
@@ -201,7 +188,7 @@ class Anchors(SeparateSearches):
 
 @dataclass(frozen=True)
 class _Anchor:
-    """A set of a beam: its number of samples, their mean, its bounds, and whether it passes."""
+    """A set of a beam: number of samples, their mean, its bounds, and whether it passes."""
 
     mask: Masks
     n: int
@@ -212,7 +199,7 @@ class _Anchor:
 
 
 def _best(beams: list[list[_Anchor]]) -> _Anchor:
-    """The most precise anchor that passes (all have the same size), else the one with the best bound."""
+    """Return the most precise anchor that passes, else the one with the best lower bound."""
     passing = [anchor for beam in beams for anchor in beam if anchor.passes]
     if passing:
         return max(passing, key=lambda a: (a.mean, a.low))
@@ -220,7 +207,7 @@ def _best(beams: list[list[_Anchor]]) -> _Anchor:
 
 
 class Arms:
-    """Sets of one size, the number of samples of each, and the number in which the target was predicted."""
+    """Sets of one size, with the number of samples of each and the number that predicted the target."""
 
     def __init__(self, masks: Masks, n: Floats | None = None, hits: Floats | None = None) -> None:
         self.masks = masks
@@ -229,36 +216,36 @@ class Arms:
 
     @property
     def means(self) -> Floats:
-        """The estimated precision; 0 without samples."""
+        """Return the estimated precision; 0 without samples."""
         return self.hits / np.maximum(self.n, 1)
 
-    def add(self, which: Ints, hits: Masks) -> None:
-        """Count one sample for each arm in `which`."""
-        np.add.at(self.n, which, 1)
-        np.add.at(self.hits, which, hits)
+    def add(self, arms: Ints, hits: Masks) -> None:
+        """Count one sample for each arm in `arms`."""
+        np.add.at(self.n, arms, 1)
+        np.add.at(self.hits, arms, hits)
 
 
 class Samples:
-    """All samples drawn, the set each was drawn for, and the remaining budget."""
+    """All samples drawn, the set that each was drawn for, and the remaining budget."""
 
     def __init__(self, task: Task, keep: float, rng: np.random.Generator) -> None:
         self.d = task.n_features
         self.left = task.budget
         self.task, self._keep, self._rng = task, keep, rng
-        self._known: dict[bytes, bool] = {}
+        self._predicted: dict[bytes, bool] = {}
         self._drawn: list[tuple[Masks, Masks, Masks]] = []
         self.allow(1)
 
     def allow(self, share: float) -> None:
         """Let the next draws spend this share of the remaining budget.
 
-        Known masks cost nothing, so the number of samples is also limited to the budget.
+        Masks that were evaluated before cost nothing, so the number of samples is also limited to the budget.
         """
         self._reserve = self.left - ceil(share * self.left)
         self._draws = self.task.budget
 
     def draw(self, arms: Arms, which: Ints) -> Asking[int]:
-        """Draw a sample for each arm in `which`, as far as the budget allows; return their number."""
+        """Draw a sample for each arm in `which`, as far as the budget allows, and return their number."""
         task, which = self.task, which[: self._draws]
         drawn_for = arms.masks[which]
         masks = drawn_for | (self._rng.random(drawn_for.shape) < self._keep)
@@ -266,7 +253,7 @@ class Samples:
         new: dict[bytes, int] = {}
         n = len(keys)
         for row, key in enumerate(keys):
-            if key in self._known or key in new:
+            if key in self._predicted or key in new:
                 continue
             if len(new) == self.left - self._reserve:
                 n = row
@@ -275,8 +262,8 @@ class Samples:
         if new:
             values = yield Values(masks[list(new.values())])
             same = task.output.same_decision(values, task.prediction, task.target)
-            self._known.update(zip(new, same.tolist(), strict=True))
-        hits = np.array([self._known[key] for key in keys[:n]], dtype=np.bool_)
+            self._predicted.update(zip(new, same.tolist(), strict=True))
+        hits = np.array([self._predicted[key] for key in keys[:n]], dtype=np.bool_)
         arms.add(which[:n], hits)
         self.left -= len(new)
         self._draws -= n
@@ -284,12 +271,12 @@ class Samples:
         return n
 
     def all(self) -> tuple[Masks, Masks, Masks]:
-        """What each sample keeps, the set it was drawn for, and whether the target was predicted."""
+        """Return for each sample the kept features, the set it was drawn for, and whether it was a hit."""
         kept, drawn_for, hits = map(np.concatenate, zip(*self._drawn, strict=True))
         return kept, drawn_for, hits
 
     def candidates(self, parents: Iterable[Masks]) -> Arms:
-        """Each parent plus one feature, with the existing samples that are valid for that set."""
+        """Return each parent plus one feature, with the existing samples that are valid for that set."""
         kept, drawn_for, predicted = self.all()
         arms: dict[bytes, tuple[Masks, int, int]] = {}
         for parent in parents:
@@ -298,8 +285,8 @@ class Samples:
             # A sample drawn for a subset of the parent counts for every feature it keeps; one drawn
             # for a set with one feature outside the parent, for that feature; with more, for none.
             extra = beyond.sum(axis=1)
-            serves = np.where((extra == 0)[:, None], kept, beyond) & (inside & (extra < 2))[:, None]
-            n, hits = serves.sum(axis=0), serves[predicted].sum(axis=0)
+            valid = np.where((extra == 0)[:, None], kept, beyond) & (inside & (extra < 2))[:, None]
+            n, hits = valid.sum(axis=0), valid[predicted].sum(axis=0)
             for feature in np.flatnonzero(~parent):
                 mask = parent.copy()
                 mask[feature] = True
@@ -309,13 +296,13 @@ class Samples:
 
 
 def exploration(rounds: int, arms: int, delta: float) -> float:
-    """β(t, δ) of KL-LUCB with α = 1.1 and k₁ = 405.5 (Kaufmann & Kalyanakrishnan 2013, Thm. 2)."""
+    """Return β(t, δ) of KL-LUCB with α = 1.1 and k₁ = 405.5 (Kaufmann & Kalyanakrishnan 2013, Thm. 2)."""
     first = log(405.5 * arms * rounds**1.1 / delta)
     return first + log(first)
 
 
 def upper_bounds(means: Floats, n: Floats, level: float) -> Floats:
-    """For each mean p of n draws, the largest q with n · KL(p ‖ q) ≤ level; 1 where n is 0."""
+    """Return for each mean p of n draws the largest q with n · KL(p ‖ q) ≤ level; 1 where n is 0."""
     p = np.clip(means, TINY, 1 - TINY)
     # KL(p ‖ q) = p log p + (1 − p) log(1 − p) − p log q − (1 − p) log(1 − q); the first two are constant.
     most = level - n * (p * np.log(p) + (1 - p) * np.log1p(-p))
@@ -329,5 +316,5 @@ def upper_bounds(means: Floats, n: Floats, level: float) -> Floats:
 
 
 def lower_bounds(means: Floats, n: Floats, level: float) -> Floats:
-    """For each mean p of n draws, the smallest q with n · KL(p ‖ q) ≤ level; 0 where n is 0."""
+    """Return for each mean p of n draws the smallest q with n · KL(p ‖ q) ≤ level; 0 where n is 0."""
     return 1 - upper_bounds(1 - means, n, level)

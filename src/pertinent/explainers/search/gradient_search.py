@@ -1,4 +1,4 @@
-"""Searches by gradients: gradient descent on the probability of each feature, and swaps in a beam."""
+"""Gradient searches: descent on the probability of each feature, and first-order swaps in a beam."""
 
 from __future__ import annotations
 
@@ -12,15 +12,9 @@ from pertinent.array_types import Floats, Masks
 from pertinent.asks import Asking, Fork, MaskGradients
 from pertinent.config.settings import Count, NotNegative, Positive, Share
 from pertinent.explainers.base import Finding, Task, explainers
-from pertinent.explainers.search.base import (
-    Course,
-    Search,
-    SeparateSearches,
-    chosen_from,
-    largest,
-    uniform_sets,
-)
-from pertinent.explainers.search.local import Seen
+from pertinent.explainers.search import base
+from pertinent.explainers.search.base import Search, SeparateSearches, largest, uniform_sets
+from pertinent.explainers.search.local import VisitedSets
 
 
 @explainers.register("gradient-search")
@@ -28,24 +22,24 @@ from pertinent.explainers.search.local import Seen
 class GradientSearch(Search):
     r"""Hase et al.'s Gradient Search.
 
-    The state s ∈ ℝᵈ starts at N(0, I). Each update draws a set :math:`e \sim`
-    Gumbel-Softmax(s), hard, with the straight-through gradient, and takes a step of AdamW on
+    The state s ∈ ℝᵈ starts at N(0, I). Each update draws a set :math:`e \sim` Gumbel-Softmax(s), hard, with
+    the straight-through gradient, and takes a step of AdamW on
 
     .. math:: -\log p(\mathrm{Replace}(x, e)) + \lambda \left( \sum_j \sigma(s_j) - t \right)^2
 
-    (on log p for comprehensiveness). Every `check_every` updates the k features with the largest s
-    are evaluated; the best of these sets is the answer. An update costs a forward and a backward
-    pass, a check one more forward pass. Only the checks depend on k, so one descent serves all
-    sparsities with the budget of one.
+    (on log p for comprehensiveness). Every `check_every` updates the k features with the largest s are
+    evaluated; the best of these sets is the answer. An update costs a forward and a backward pass, a check
+    another forward pass. Only the checks depend on k, so one descent serves all sparsities with the budget of
+    one.
 
     Parameters
     ----------
     learning_rate, sparsity_weight
         The step size, and λ.
     target_sparsity
-        The share of features that determines t: t = ceil(share · d).
+        Share of features that determines t: t = ceil(share · d).
     check_every
-        Updates between two checks.
+        Number of updates between two checks.
     """
 
     paper = "Hase et al. 2021, Sec. 6.1 (4) and App. A.2"
@@ -56,8 +50,8 @@ class GradientSearch(Search):
     target_sparsity: Share = 0.05
     check_every: Count = 20
 
-    def best_sets(self, task: Task, kept: Sequence[int], course: Course) -> Asking[dict[int, Masks]]:
-        """One descent for all sizes, on which it does not depend; each size is checked separately."""
+    def best_sets(self, task: Task, kept: Sequence[int], log: base.SearchLog) -> Asking[dict[int, Masks]]:
+        """Run one descent shared by all set sizes, and check each size separately."""
         rng = task.rng.spawn(1)[0]
         state = rng.standard_normal(task.n_features)
         step = AdamW(self.learning_rate, task.n_features)
@@ -67,40 +61,40 @@ class GradientSearch(Search):
         checks = passes = 0
         while True:
             chosen = {k: largest(state, k) for k in kept}
-            found = yield Fork([self._checked(task, mask) for mask in chosen.values()])
+            objectives = yield Fork([self._checked(task, mask) for mask in chosen.values()])
             checks += check
-            for (k, mask), objective in zip(chosen.items(), found, strict=True):
+            for (k, mask), objective in zip(chosen.items(), objectives, strict=True):
                 seen[k].add(mask.tobytes())
                 if objective > best[k]:
-                    best[k], course.best[k] = objective, mask
-                    course.log[k].append([len(seen[k]) + passes, float(self.signed(objective))])
+                    best[k], log.best[k] = objective, mask
+                    log.improvements[k].append([len(seen[k]) + passes, float(self.signed(objective))])
             updates = min(self.check_every, (task.budget - passes - checks - check) // 2)
             if updates < 1 or min(kept) == task.n_features:
-                return course.best
-            yield from task.publish(Finding(chosen=chosen_from(course.best, task)))
+                return log.best
+            yield from task.publish(Finding(chosen=base.chosen_sets(log.best, task)))
             for _ in range(updates):
                 state = step(state, (yield from self._gradient(task, state, rng)))
             passes += 2 * updates
 
     def _checked(self, task: Task, chosen: Masks) -> Asking[float]:
-        """The objective of one set; runs in its own fork, because each size has its own budget."""
+        """Return the objective of one set; each size runs in a separate fork with a separate budget."""
         return float((yield from self.judge(task, chosen[None]))[0])
 
     def _gradient(self, task: Task, state: Floats, rng: np.random.Generator) -> Asking[Floats]:
-        """The gradient of the loss at one draw."""
+        """Return the gradient of the loss at one draw."""
         noise = rng.gumbel(size=(2, len(state)))
         soft = _sigmoid(state + noise[0] - noise[1])
         _, gain = yield from self.gains(task, (soft > 0.5)[None])
         share = _sigmoid(state)
         excess = share.sum() - ceil(self.target_sparsity * len(state))
-        pull = 2 * self.sparsity_weight * excess * share * (1 - share)
-        return np.asarray(-gain[0] * soft * (1 - soft) + pull)
+        penalty = 2 * self.sparsity_weight * excess * share * (1 - share)
+        return np.asarray(-gain[0] * soft * (1 - soft) + penalty)
 
 
 class AdamW:
-    """Loshchilov & Hutter 2019, Alg. 2, with torch's defaults; without `decay` it is Adam.
+    """AdamW (Loshchilov & Hutter 2019, Alg. 2) with torch's defaults; without `decay` it is Adam.
 
-    In numpy, because for a state of a few hundred numbers torch's optimiser takes five times as long.
+    It uses numpy, because torch's optimiser takes five times as long for a state of a few hundred numbers.
     """
 
     def __init__(self, rate: float, n: int, decay: float = 0.01) -> None:
@@ -110,7 +104,7 @@ class AdamW:
         self.mean, self.square = np.zeros(n), np.zeros(n)
 
     def __call__(self, state: Floats, gradient: Floats) -> Floats:
-        """The state after one step."""
+        """Return the state after one step."""
         self.steps += 1
         self.mean = 0.9 * self.mean + 0.1 * gradient
         self.square = 0.999 * self.square + 0.001 * gradient**2
@@ -130,8 +124,8 @@ class TaylorSearch(SeparateSearches):
     """Hase et al.'s Taylor Search, after HotFlip.
 
     1. Start at a random set.
-    2. With the gradient g of the objective along the mask, swapping i out and j in changes it by
-       about g_j − g_i. Each set in the beam proposes the `width` best swaps that are new.
+    2. With the gradient g of the objective along the mask, swapping i out and j in changes it by about g_j −
+       g_i. Each set in the beam proposes the `width` best swaps that are new.
     3. The proposals are evaluated, and the best `width` of them are the next beam.
 
     A gradient costs a forward and a backward pass. The best set evaluated is the answer.
@@ -139,9 +133,9 @@ class TaylorSearch(SeparateSearches):
     Parameters
     ----------
     width
-        The width of the beam, and the number of proposals per set.
+        Width of the beam, and number of proposals per set.
     steps
-        The most steps; by default as many as the budget allows.
+        Largest number of steps; by default as many as the budget allows.
     """
 
     paper = "Hase et al. 2021, Sec. 6.1 (5) and App. A.2"
@@ -155,7 +149,7 @@ class TaylorSearch(SeparateSearches):
         beam = uniform_sets(rng, 1, task.n_features, k)
         best, best_set = (yield from self.judge(task, beam))[0], beam[0]
         spent, step = 1, 0
-        seen = Seen(beam)
+        visited = VisitedSets(beam)
         while k < task.n_features and (self.steps is None or step < self.steps):
             beam = beam[: (task.budget - spent) // (2 + 1)]
             if not len(beam):
@@ -164,7 +158,7 @@ class TaylorSearch(SeparateSearches):
             spent += 2 * len(beam)
             proposals = []
             for chosen, gain in zip(beam, gains, strict=True):
-                proposals += seen.best_swaps(chosen, gain, self.width)
+                proposals += visited.best_swaps(chosen, gain, self.width)
             proposals = proposals[: task.budget - spent]
             if not proposals:
                 break

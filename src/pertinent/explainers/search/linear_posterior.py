@@ -1,4 +1,4 @@
-"""The posterior of a weighted Bayesian linear regression, whose noise and prior variance are estimated."""
+"""The posterior of a weighted Bayesian linear regression, with estimated noise and prior variance."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ RATIOS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 
 
 class LinearPosterior:
-    """Draws from the posterior of a Bayesian linear regression, fitted anew for every few draws.
+    """Draws from the posterior of a Bayesian linear regression, which is refitted for every few draws.
 
-    From one fit to the next it follows the most likely of `RATIOS` in single steps, up and down in turn.
+    From one fit to the next it follows the most likely of `RATIOS` in single steps, alternately up and down.
     """
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
-        self._place: int | None = None
+        self._index: int | None = None
         self._step = 1
 
     def draw(self, sets: Masks, evidence: Floats, weight: Floats, n: int) -> Floats:
-        """`n` draws of θ (n, features) from the posterior."""
+        """Return `n` draws of θ (n, features) from the posterior."""
         share = weight / weight.sum()
         root = np.sqrt(share * len(share))
         x = sets.astype(np.float64)
@@ -32,18 +32,29 @@ class LinearPosterior:
         response = evidence - share @ evidence
         response = response / (np.sqrt(share @ response**2) + 1e-12) * root
         system = System(centred, response)
-        places = range(len(RATIOS)) if self._place is None else [self._place, self._place + self._step]
-        fits = [(system.fit(RATIOS[place]), place) for place in places if 0 <= place < len(RATIOS)]
-        fit, self._place = max(fits, key=lambda found: found[0].likelihood)
+        indices = range(len(RATIOS)) if self._index is None else [self._index, self._index + self._step]
+        fits = [(system.fit(RATIOS[i]), i) for i in indices if 0 <= i < len(RATIOS)]
+        fit, self._index = max(fits, key=lambda pair: pair[0].likelihood)
         self._step = -self._step
         return system.draw(fit, n, self.rng)
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """The noise variance relative to the prior variance, the prior variance, and their log-likelihood.
+    """A fit of the regression.
 
-    `root` is the Cholesky factor of the normal matrix, and `solved` the right-hand side solved by it.
+    Attributes
+    ----------
+    noise
+        The noise variance relative to the prior variance.
+    prior
+        The prior variance.
+    likelihood
+        The log-likelihood of both.
+    root
+        The Cholesky factor of the normal matrix.
+    solved
+        The right-hand side solved by this factor.
     """
 
     noise: float
@@ -56,8 +67,8 @@ class Fit:
 class System:
     r"""A regression :math:`y = C\theta` as equations in the answers or in the features, whichever are fewer.
 
-    The Cholesky factor of a matrix with one more row and column, the right-hand side, has that side
-    solved by the factor in its last row.
+    A matrix bordered by the right-hand side has a Cholesky factor whose last row is that side, solved by the
+    factor of the matrix.
     """
 
     def __init__(self, centred: Floats, response: Floats) -> None:
@@ -73,31 +84,31 @@ class System:
         self.power = max(float(self.diagonal.sum()) / self.n, 1e-9)
 
     def fit(self, ratio: float) -> Fit:
-        """The fit with this ratio of noise to signal; the prior variance maximises the likelihood."""
+        """Return the fit with this ratio of noise to signal; the prior variance maximises the likelihood."""
         noise = ratio * self.power
         np.fill_diagonal(self.bordered, np.append(self.diagonal + noise, 1 + self.energy * (1 + 1 / noise)))
         factor = np.linalg.cholesky(self.bordered)
         solved = factor[-1, :-1]
         explained = float(solved @ solved)
         misfit = explained if self.wide else max(self.energy - explained, 0.0) / noise
-        flat = 0 if self.wide else self.n - self.size
+        n_null = 0 if self.wide else self.n - self.size
         prior = misfit / self.n
-        spread = 2 * float(np.log(factor.diagonal()[:-1]).sum()) + flat * np.log(noise)
-        likelihood = -self.n * np.log(prior + 1e-300) - spread
+        log_determinant = 2 * float(np.log(factor.diagonal()[:-1]).sum()) + n_null * np.log(noise)
+        likelihood = -self.n * np.log(prior + 1e-300) - log_determinant
         return Fit(noise, prior, float(likelihood), factor[:-1, :-1], solved)
 
     def draw(self, fit: Fit, n: int, rng: np.random.Generator) -> Floats:
-        """`n` draws of θ (n, features) from the posterior.
+        """Return `n` draws of θ (n, features) from the posterior.
 
-        By the features, they are the mean and noise of the normal matrix's inverse covariance. By the
-        answers, a draw from the prior is corrected by how far it misses the response (Matheron's rule).
+        In the features, they are the mean plus noise with the inverse covariance of the normal matrix. In the
+        answers, a draw from the prior is corrected by its distance from the response (Matheron's rule).
         """
         deviation = np.sqrt(fit.noise * fit.prior)
         if not self.wide:
             white = rng.standard_normal((n, self.size)) * deviation + fit.solved
             return np.asarray(np.linalg.solve(fit.root.T, white.T).T)
-        drawn = rng.standard_normal((n, self.centred.shape[1])) * np.sqrt(fit.prior)
-        missed = self.response - drawn @ self.centred.T - rng.standard_normal((n, self.n)) * deviation
+        draws = rng.standard_normal((n, self.centred.shape[1])) * np.sqrt(fit.prior)
+        errors = self.response - draws @ self.centred.T - rng.standard_normal((n, self.n)) * deviation
         normal = self.bordered[:-1, :-1].copy()
         np.fill_diagonal(normal, self.diagonal + fit.noise)
-        return np.asarray(drawn + np.linalg.solve(normal, missed.T).T @ self.centred)
+        return np.asarray(draws + np.linalg.solve(normal, errors.T).T @ self.centred)

@@ -1,4 +1,4 @@
-"""The base of local searches: their starting sets, the sets seen so far, and the best swaps."""
+"""Base class of local searches: their starting sets, the visited sets, and the best swaps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pertinent.array_types import Floats, Masks
 from pertinent.asks import Asking
 from pertinent.errors import SettingError
 from pertinent.explainers.base import Explainer, Finding, Task, explainers, learned_methods, n_kept
-from pertinent.explainers.search.base import Course, Search, largest, uniform_sets
+from pertinent.explainers.search.base import Search, SearchLog, largest, uniform_sets
 
 SHARE = 4
 """A starting method that adapts to its budget gets 1 / SHARE of the budget."""
@@ -27,16 +27,16 @@ class LocalSearch(Search):
     Parameters
     ----------
     start
-        Another method, by name or as an instance, such as a fitted explainer: the k features that it finds
-        most important are one of the sets that the search begins with, so that it never ends with a worse
-        one. It runs once for all sparsities, and its evaluations are taken from the budget of each. It is not
-        run where the budget covers all sets.
+        Another method, by name or as an instance, such as a fitted explainer: the k features that it ranks
+        highest are one of the sets that the search starts with, so that the result is never worse. It runs
+        once for all sparsities, and its evaluations are subtracted from the budget of each. It is not run if
+        the budget covers all sets.
     """
 
     start: str | Explainer | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        """Check the settings, and that there is a method of that name."""
+        """Check the settings, and that a method of this name exists."""
         super().__post_init__()
         if isinstance(self.start, str):
             try:
@@ -44,51 +44,48 @@ class LocalSearch(Search):
             except SettingError as error:
                 if self.start in learned_methods:
                     raise SettingError(
-                        f"`start` {self.start!r} has to learn first: give what pertinent.fit returns."
+                        f"`start` {self.start!r} must be fitted first: pass what pertinent.fit returns."
                     ) from None
                 raise SettingError(f"`start`: {error}") from None
         if (start := self._start()) is not None:
             self.change_traits(reads_numbers=start.traits.reads_numbers, any_target=start.traits.any_target)
 
     def min_budget(self, n_features: int) -> int:
-        """One set, and the evaluations that the starting method needs."""
+        """Return one set, plus the evaluations of the starting method."""
         start = self._start()
         return 1 if start is None else 1 + start.min_budget(n_features)
 
-    def best_sets(self, task: Task, kept: Sequence[int], course: Course) -> Asking[dict[int, Masks]]:
+    def best_sets(self, task: Task, kept: Sequence[int], log: SearchLog) -> Asking[dict[int, Masks]]:
         """Run the starting method, then the searches in parallel."""
-        own = task.budget // len(kept) if self.spread else task.budget
-        *generators, of_start = task.rng.spawn(len(kept) + 1)
-        start, begin, cost = self._start(), dict[int, Masks](), 0
-        asking = [k for k in kept if comb(task.n_features, k) > own]
-        if start is not None and asking:
-            needed = start.evaluations(task.n_features)
-            cost = needed or max(start.min_budget(task.n_features), own // SHARE)
-            alone = replace(
-                task,
-                budget=cost,
-                rng=of_start,
-                sampling=replace(task.sampling, early_stopping=None, has_listener=False),
+        budget = task.budget // len(kept) if self.spread else task.budget
+        *generators, start_rng = task.rng.spawn(len(kept) + 1)
+        start, starts, cost = self._start(), dict[int, Masks](), 0
+        searched = [k for k in kept if comb(task.n_features, k) > budget]
+        if start is not None and searched:
+            cost = start.evaluations(task.n_features) or max(
+                start.min_budget(task.n_features), budget // SHARE
             )
-            finding = yield from start.explain(alone)
-            begin = {k: chosen_by(finding, task, k) for k in asking}
-        rest = own - (ceil(cost / len(asking)) if self.spread and begin else cost)
+            sampling = replace(task.sampling, early_stopping=None, has_listener=False)
+            start_task = replace(task, budget=cost, rng=start_rng, sampling=sampling)
+            finding = yield from start.explain(start_task)
+            starts = {k: top_features(finding, task, k) for k in searched}
+        rest = budget - (ceil(cost / len(searched)) if self.spread and starts else cost)
         branches = {
-            k: self.search_from(begin.get(k), replace(task, budget=rest if k in begin else own), k, rng)
+            k: self.search_from(starts.get(k), replace(task, budget=rest if k in starts else budget), k, rng)
             for k, rng in zip(kept, generators, strict=True)
         }
-        return (yield from self.in_parallel(task, branches, course, dict.fromkeys(begin, cost)))
+        return (yield from self.in_parallel(task, branches, log, dict.fromkeys(starts, cost)))
 
     @abstractmethod
     def search_from(self, start: Masks | None, task: Task, k: int, rng: np.random.Generator) -> Asking[Masks]:
-        """Find the best set of k features, beginning with `start` among others, if there is one."""
+        """Search for the best set of k features, with `start` as one of the first sets if there is one."""
 
     def _start(self) -> Explainer | None:
         return explainers.make(self.start) if isinstance(self.start, str) else self.start
 
 
-def chosen_by(finding: Finding, task: Task, k: int) -> Masks:
-    """The k most important features: a set that was chosen, else those with the largest scores."""
+def top_features(finding: Finding, task: Task, k: int) -> Masks:
+    """Return the k most important features: a chosen set, else those with the largest scores."""
     for sparsity, mask in finding.chosen.items():
         if n_kept(sparsity, task.n_features) == k:
             return mask
@@ -98,7 +95,7 @@ def chosen_by(finding: Finding, task: Task, k: int) -> Masks:
 
 
 def first_sets(rng: np.random.Generator, n: int, d: int, k: int, start: Masks | None) -> Masks:
-    """`n` distinct sets of k of d features: `start` first if there is one, the others uniform."""
+    """Return `n` distinct sets of k of d features: `start` first if there is one, the others uniform."""
     sets = uniform_sets(rng, n, d, k)
     if start is None:
         return sets
@@ -106,41 +103,41 @@ def first_sets(rng: np.random.Generator, n: int, d: int, k: int, start: Masks | 
     return np.concatenate([start[None], others])[:n]
 
 
-class Seen:
-    """The sets that have been seen, and those of them that have no new neighbour left."""
+class VisitedSets:
+    """The sets that have been visited, and those of them without new neighbours."""
 
     def __init__(self, sets: Iterable[Masks]) -> None:
-        self.names = {chosen.tobytes() for chosen in sets}
-        self._closed: set[bytes] = set()
+        self.keys = {mask.tobytes() for mask in sets}
+        self._exhausted: set[bytes] = set()
 
-    def best_swaps(self, chosen: Masks, gain: Floats, n: int) -> list[Masks]:
-        """The n new sets with the largest expected gain from swapping one feature; marks them as seen.
+    def best_swaps(self, mask: Masks, gain: Floats, n: int) -> list[Masks]:
+        """Return the n new sets with the largest expected gain from one swap, and mark them as visited.
 
-        Swapping i out and j in gains g_j − g_i. The features inside are sorted worst first, those
-        outside best first, so replacing either feature of a swap by an earlier one never lowers its
-        gain, and the next best swap is found among a few candidates.
+        Swapping i out and j in gains g_j − g_i. The features inside are sorted worst first, those outside
+        best first, so replacing either feature of a swap by an earlier one never lowers its gain, and the
+        next best swap is one of a few candidates.
         """
-        name = chosen.tobytes()
-        if name in self._closed:
+        key = mask.tobytes()
+        if key in self._exhausted:
             return []
-        inside, outside = np.flatnonzero(chosen), np.flatnonzero(~chosen)
+        inside, outside = np.flatnonzero(mask), np.flatnonzero(~mask)
         leaves = inside[np.argsort(gain[inside], kind="stable")].tolist()
         enters = outside[np.argsort(-gain[outside], kind="stable")].tolist()
-        loss, hope = gain[leaves].tolist(), gain[enters].tolist()
-        swapped = bytearray(name)
-        found: list[Masks] = []
-        queue = [(loss[0] - hope[0], 0, 0)] if loss and hope else []
-        while queue and len(found) < n:
+        losses, gains = gain[leaves].tolist(), gain[enters].tolist()
+        swapped = bytearray(key)
+        new: list[Masks] = []
+        queue = [(losses[0] - gains[0], 0, 0)] if losses and gains else []
+        while queue and len(new) < n:
             _, i, j = heappop(queue)
             if j + 1 < len(enters):
-                heappush(queue, (loss[i] - hope[j + 1], i, j + 1))
+                heappush(queue, (losses[i] - gains[j + 1], i, j + 1))
             if j == 0 and i + 1 < len(leaves):
-                heappush(queue, (loss[i + 1] - hope[0], i + 1, 0))
+                heappush(queue, (losses[i + 1] - gains[0], i + 1, 0))
             swapped[leaves[i]], swapped[enters[j]] = 0, 1
-            if (new := bytes(swapped)) not in self.names:
-                self.names.add(new)
-                found.append(np.frombuffer(new, dtype=np.bool_))
+            if (new_key := bytes(swapped)) not in self.keys:
+                self.keys.add(new_key)
+                new.append(np.frombuffer(new_key, dtype=np.bool_))
             swapped[leaves[i]], swapped[enters[j]] = 1, 0
-        if len(found) < n:
-            self._closed.add(name)
-        return found
+        if len(new) < n:
+            self._exhausted.add(key)
+        return new

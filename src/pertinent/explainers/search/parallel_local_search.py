@@ -1,4 +1,4 @@
-"""Parallel Local Search: several walks that never repeat a set that any of them has seen."""
+"""Parallel Local Search: several walks that never revisit a set that any of them has seen."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PATIENCE = 1000
 """Number of steps that a walk takes through seen sets before it gives up."""
 
 DRAWS = 512
-"""Number of swaps that are drawn at once."""
+"""Number of swaps that are drawn together."""
 
 
 @explainers.register("parallel-local-search")
@@ -30,8 +30,8 @@ class ParallelLocalSearch(LocalSearch):
 
     1. Each of `runs` walks starts at a uniform random set; with `start`, the first walk starts at the set
        that this method chose.
-    2. *Propose*: swap one feature of the set for one outside it; while the new set has been seen by
-       any walk, swap again from there.
+    2. *Propose*: swap one feature of the set for one outside it; while the new set has been seen by any walk,
+       swap again from there.
     3. Move to the proposal only if its objective is better.
 
     No set is evaluated twice. If the budget covers all sets, all of them are evaluated.
@@ -42,7 +42,7 @@ class ParallelLocalSearch(LocalSearch):
     runs: Count = 10
 
     def search_from(self, start: Masks | None, task: Task, k: int, rng: np.random.Generator) -> Asking[Masks]:
-        """Walk until the budget is spent or no walk finds a new set."""
+        """Walk until the budget is spent or no walk reaches a new set."""
         d, budget = task.n_features, task.budget
         if comb(d, k) <= budget:
             return (yield from self.best_of_all(task, k))
@@ -64,7 +64,7 @@ class ParallelLocalSearch(LocalSearch):
 class _Walks:
     """The current set of each walk, its last proposal, and all sets that any of them has seen.
 
-    A set is identified by the XOR of one random word per feature, so a swap updates it in two steps.
+    A set is identified by the XOR of one random word per feature, so a swap updates its key in two steps.
     """
 
     def __init__(self, starts: Masks, rng: np.random.Generator) -> None:
@@ -73,14 +73,14 @@ class _Walks:
         self._inside: list[list[int]] = np.nonzero(starts)[1].reshape(n, -1).tolist()
         self._outside: list[list[int]] = np.nonzero(~starts)[1].reshape(n, -1).tolist()
         self._words: list[int] = rng.integers(1 << 62, size=(1, d)).tolist()[0]
-        self._names = [reduce(xor, map(self._words.__getitem__, row)) for row in self._inside]
-        self._seen = set(self._names)
+        self._keys = [reduce(xor, map(self._words.__getitem__, row)) for row in self._inside]
+        self._seen = set(self._keys)
         self._swaps = _swaps(len(self._inside[0]), len(self._outside[0]), rng)
         self._proposed: dict[int, tuple[list[tuple[int, int]], int]] = {}
         self._proposed_masks = starts
 
     def propose(self, most: int) -> tuple[Ints, Masks]:
-        """For up to `most` walks a set that none has seen: the walks that found one, and their sets."""
+        """Return up to `most` walks that reach a new set, and these sets."""
         self._proposed.clear()
         words, seen = self._words, self._seen
         leaves: list[int] = []
@@ -88,14 +88,14 @@ class _Walks:
         far: dict[int, list[int]] = {}
         for walk, (i, j) in zip(range(min(len(self.masks), most)), self._swaps, strict=False):
             leaving, entering = self._inside[walk][i], self._outside[walk][j]
-            name, steps = self._names[walk] ^ words[leaving] ^ words[entering], [(i, j)]
-            if name in seen:
-                name, inside = self._go_on(walk, name, steps)
-                if name in seen:
+            key, steps = self._keys[walk] ^ words[leaving] ^ words[entering], [(i, j)]
+            if key in seen:
+                key, inside = self._continue(walk, key, steps)
+                if key in seen:
                     continue
                 far[len(leaves)] = inside
-            seen.add(name)
-            self._proposed[walk] = steps, name
+            seen.add(key)
+            self._proposed[walk] = steps, key
             leaves.append(leaving)
             enters.append(entering)
         movers, rows = np.array(list(self._proposed), dtype=np.int64), np.arange(len(leaves))
@@ -107,24 +107,24 @@ class _Walks:
         self._proposed_masks = masks
         return movers, masks
 
-    def _go_on(self, walk: int, name: int, steps: list[tuple[int, int]]) -> tuple[int, list[int]]:
-        """Swap on until a set is new, or `PATIENCE` ends; returns its name and features, extends `steps`."""
+    def _continue(self, walk: int, key: int, steps: list[tuple[int, int]]) -> tuple[int, list[int]]:
+        """Swap until a set is new or `PATIENCE` ends; return its key and features, and extend `steps`."""
         inside, outside = self._inside[walk].copy(), self._outside[walk].copy()
         (i, j), words = steps[0], self._words
         inside[i], outside[j] = outside[j], inside[i]
         for (i, j), _ in zip(self._swaps, range(PATIENCE - 1), strict=False):
             inside[i], outside[j] = outside[j], inside[i]
-            name ^= words[inside[i]] ^ words[outside[j]]
+            key ^= words[inside[i]] ^ words[outside[j]]
             steps.append((i, j))
-            if name not in self._seen:
+            if key not in self._seen:
                 break
-        return name, inside
+        return key, inside
 
     def accept(self, better: Masks) -> None:
-        """Move those walks to their last proposals whose proposals are better."""
+        """Move the walks whose proposals are better."""
         for row, walk in enumerate(self._proposed):
             if better[row]:
-                steps, self._names[walk] = self._proposed[walk]
+                steps, self._keys[walk] = self._proposed[walk]
                 inside, outside = self._inside[walk], self._outside[walk]
                 for i, j in steps:
                     inside[i], outside[j] = outside[j], inside[i]
@@ -132,7 +132,7 @@ class _Walks:
 
 
 def _swaps(n_inside: int, n_outside: int, rng: np.random.Generator) -> Iterator[tuple[int, int]]:
-    """Places of a feature inside and of one outside, uniform and endless."""
+    """Yield uniform random indices of a feature inside and of one outside, without end."""
     while True:
         inside, outside = (rng.integers(n, size=DRAWS).tolist() for n in (n_inside, n_outside))
         yield from zip(inside, outside, strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import comb
 
@@ -24,7 +25,7 @@ class RandomSearch(SeparateSearches):
     summary = "the best of random sets, for each sparsity"
 
     def search(self, task: Task, k: int, rng: np.random.Generator) -> Asking[Masks]:
-        """Draw sets, evaluate them, keep the best."""
+        """Draw sets, evaluate them, and keep the best."""
         sets = uniform_sets(rng, task.budget, task.n_features, k)
         objective = yield from self.judge(task, sets)
         return np.asarray(sets[objective.argmax()])
@@ -33,13 +34,12 @@ class RandomSearch(SeparateSearches):
 @explainers.register("exhaustive-search")
 @dataclass(frozen=True)
 class ExhaustiveSearch(SeparateSearches):
-    """The best of all C(d, k) sets: the optimum itself, for short inputs.
+    """The best of all C(d, k) sets, which is the optimum, for short inputs.
 
     Parameters
     ----------
     most
-        The largest number of sets to search; more raises an error instead of starting a run that
-        would not finish.
+        Largest number of sets; a search with more raises an error instead of starting a very long run.
     """
 
     paper = "Hase et al. 2021, Sec. 6.1 (3)"
@@ -48,31 +48,34 @@ class ExhaustiveSearch(SeparateSearches):
     most: Count = 200_000
 
     def evaluations(self, n_features: int) -> int:
-        """The largest number allowed; the sets are counted in `explain`, where their sizes are known."""
+        """Return the largest number allowed; `explain` counts the sets of the requested sizes."""
         return self.most
 
     def min_budget(self, n_features: int) -> int:
-        """One set, for the case that all features are kept."""
+        """Return one evaluation, for the case that all features are kept."""
         return 1
 
     def explain(self, task: Task) -> Steps:
-        """Raise an error if there are too many sets; else search."""
-        d = task.n_features
-        sizes = {n_kept(s, d) for s in task.sparsities}
-        largest = max(comb(d, k) for k in sizes)
-        allowed = min(self.most, task.budget // len(sizes) if self.spread else task.budget)
+        """Raise a `BudgetError` if there are too many sets; else search."""
+        self.check_sizes(task.n_features, task.sparsities, task.budget)
+        return (yield from super().explain(task))
+
+    def check_sizes(self, n_features: int, sparsities: Sequence[float], budget: int) -> None:
+        """Raise a `BudgetError` if there are more sets of a size than are allowed."""
+        sizes = {n_kept(s, n_features) for s in sparsities}
+        largest = max(comb(n_features, k) for k in sizes)
+        allowed = min(self.most, budget // len(sizes) if self.spread else budget)
         if largest > allowed:
             raise BudgetError(
-                f"exhaustive-search would ask for {_said(largest)} sets of {d} features, but at most "
-                f"{allowed:,} are allowed. Use parallel-local-search, coarser "
-                "features, or raise `most` and `budget`."
+                f"exhaustive-search needs {_count_text(largest)} sets of {n_features} features, but only "
+                f"{allowed:,} are allowed. Use parallel-local-search or coarser features, or increase `most` "
+                "and `budget`."
             )
-        return (yield from super().explain(task))
 
     def search(self, task: Task, k: int, rng: np.random.Generator) -> Asking[Masks]:
         """Evaluate all sets."""
         return (yield from self.best_of_all(task, k))
 
 
-def _said(number: int) -> str:
+def _count_text(number: int) -> str:
     return f"{number:,}" if number < 10**15 else f"about 10^{len(str(number)) - 1}"

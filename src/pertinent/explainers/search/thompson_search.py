@@ -1,4 +1,4 @@
-"""Thompson search: a linear model is fitted to all answers and proposes what to ask next."""
+"""Thompson search: a linear model is fitted to all answers and proposes the next questions."""
 
 from __future__ import annotations
 
@@ -22,44 +22,46 @@ MOST = 250
 """Largest number of answers that the model is fitted to: those closest to the best set."""
 
 GROWTH = 1 / 8, 1 / 2
-"""A batch has at least this share of the number of answers, because fewer would change little: the first
-share at first, the second as soon as there are `ENOUGH` answers per feature."""
+"""Smallest size of a batch, as a share of the number of answers, because fewer would change little.
+
+The first share applies in the beginning, the second once there are `ENOUGH` answers per feature.
+"""
 
 ENOUGH = 16
 """Number of answers per feature after which more of them hardly change the model."""
 
 SWAPS = np.array([1, 2, 4, 8, 16])
-"""The largest numbers of swaps, in turn, that a proposal may be away from a best set."""
+"""Largest numbers of swaps between a proposal and a best set, used one after the other."""
 
 WIDTH = 2
-"""Number of features outside, and inside, of a known set that are exchanged to find a new one."""
+"""Number of features outside, and inside, of a known set that are exchanged to reach a new one."""
 
 LEADERS = 3
 """Number of best sets from which proposals start."""
 
 FAR = 1e-3
-"""The smallest weight of an answer."""
+"""Smallest weight of an answer."""
 
 
 @explainers.register("thompson-search")
 @dataclass(frozen=True)
 class ThompsonSearch(LocalSearch):
-    r"""A search of our own, which learns from all answers; Parallel Local Search does not.
+    r"""A search that learns from all answers, in contrast to Parallel Local Search.
 
     1. Evaluate `initial` uniform random sets; with `start` the first is the set that this method chose.
-    2. Fit a Bayesian linear model :math:`y \approx \theta^\top e` of the target's log-odds y (their
-       negative for comprehensiveness; a regressor's objective itself), in which a set e that
-       differs from the best in h features weighs :math:`\exp(-\texttt{near} \cdot h / k)`; noise
-       and prior variance maximise the marginal likelihood.
+    2. Fit a Bayesian linear model :math:`y \approx \theta^\top e` of the target's log-odds y (negated for
+       comprehensiveness; for a regressor the objective), in which a set e that differs from the best one in h
+       features has the weight :math:`\exp(-\texttt{near} \cdot h / k)`; noise and prior variance maximise the
+       marginal likelihood.
     3. Draw `batch` samples of θ from the posterior, more if there are many answers. Each proposes the k
-       features with the largest θ; a share `local` of them starts from one of the three best sets and
-       makes only the 1, 2, 4, 8 or 16 best of the swaps that lead there. If a proposal is known, the best
-       new exchange of one or two features is proposed instead: of those with the largest and smallest θ,
-       or of random ones; if these are known, too, uniform random sets are. Evaluate the proposals and
+       features with the largest θ. A share `local` of them starts from one of the three best sets and makes
+       only the 1, 2, 4, 8 or 16 best of the swaps that lead there. If a proposal is not new, the best new
+       exchange of one or two features is proposed instead: of those with the largest and smallest θ, or of
+       random ones. If these are not new either, uniform random sets are used. Evaluate the proposals and
        repeat from 2.
 
-    Uncertain features vary between draws and so get tried, so no setting is needed for exploration.
-    If the budget covers all sets, all of them are evaluated.
+    Uncertain features vary between draws and so are tried; exploration needs no setting. If the budget covers
+    all sets, all of them are evaluated.
     """
 
     paper = "pertinent (Thompson 1933 on a local linear model of the objective)"
@@ -70,7 +72,7 @@ class ThompsonSearch(LocalSearch):
     near: NotNegative = 2.0
 
     def search_from(self, start: Masks | None, task: Task, k: int, rng: np.random.Generator) -> Asking[Masks]:
-        """Ask, learn, propose, until the budget is spent."""
+        """Ask, learn and propose until the budget is spent."""
         d, budget = task.n_features, task.budget
         if comb(d, k) <= budget:
             return (yield from self.best_of_all(task, k))
@@ -79,8 +81,8 @@ class ThompsonSearch(LocalSearch):
         evidence = self._evidence(task, (yield from self.judge(task, sets)))
         while len(sets) < budget:
             n = min(max(self.batch, int(growth(len(sets), d) * len(sets))), budget - len(sets))
-            proposing = partial(self._propose, posterior, sets, evidence, seen, n)
-            new, posterior, seen = yield Compute(proposing, portable=True)
+            propose = partial(self._propose, posterior, sets, evidence, seen, n)
+            new, posterior, seen = yield Compute(propose, portable=True)
             if not len(new):
                 new = seen.uniform(posterior.rng, n, d, k)
             evidence = np.append(evidence, self._evidence(task, (yield from self.judge(task, new))))
@@ -88,7 +90,7 @@ class ThompsonSearch(LocalSearch):
         return np.asarray(sets[evidence.argmax()])
 
     def _evidence(self, task: Task, objective: Floats) -> Floats:
-        """The target's log-odds if `objective` is p, minus those if it is −p; else the objective itself."""
+        """Return the target's log-odds if `objective` is p, negated if it is −p; else the objective."""
         if task.output.kind == "value":
             return objective
         p = np.clip(np.abs(objective), 1e-9, 1 - 1e-9)
@@ -97,41 +99,38 @@ class ThompsonSearch(LocalSearch):
     def _propose(
         self, posterior: LinearPosterior, sets: Masks, evidence: Floats, seen: SeenSets, n: int
     ) -> tuple[Masks, LinearPosterior, SeenSets]:
-        """Up to `n` new sets, and what is known after them."""
+        """Return up to `n` new sets, and the updated posterior and seen sets."""
         best = sets[np.argsort(-evidence, kind="stable")[:LEADERS]]
         k = int(best[0].sum())
-        apart = k - (sets.astype(np.float32) @ best[0].astype(np.float32)).astype(np.int32)
-        nearest = np.argsort(apart, kind="stable")[:MOST]
-        weight = np.exp(-self.near * apart[nearest] / k) + FAR
+        distance = k - (sets.astype(np.float32) @ best[0].astype(np.float32)).astype(np.int32)
+        nearest = np.argsort(distance, kind="stable")[:MOST]
+        weight = np.exp(-self.near * distance[nearest] / k) + FAR
         thetas = posterior.draw(sets[nearest], evidence[nearest], weight, n)
         order, number = np.argsort(-thetas, axis=1), np.arange(n)
         starts, is_local = best[number % len(best)], number < self.local * n
         limits = np.where(is_local, SWAPS[number // len(best) % len(SWAPS)], k)
         proposed = toward(order, starts, limits)
-        new = seen.add(proposed)
-        found, known = [proposed[new]], ~new
-        bases, thetas, order = (
-            np.where(is_local[:, None], starts, proposed)[known],
-            thetas[known],
-            order[known],
-        )
+        is_new = seen.add(proposed)
+        new = [proposed[is_new]]
+        bases = np.where(is_local[:, None], starts, proposed)[~is_new]
+        thetas, order = thetas[~is_new], order[~is_new]
         if len(bases):
-            near, left = seen.best_exchanges(bases, thetas, order)
-            found.append(near)
+            exchanged, left = seen.best_exchanges(bases, thetas, order)
+            new.append(exchanged)
             if len(left):
                 shuffled = posterior.rng.permuted(order[left], axis=1)
-                found.append(seen.best_exchanges(bases[left], thetas[left], shuffled)[0])
-        return np.concatenate(found), posterior, seen
+                new.append(seen.best_exchanges(bases[left], thetas[left], shuffled)[0])
+        return np.concatenate(new), posterior, seen
 
 
 def growth(n_answers: int, d: int) -> float:
-    """The smallest size of a batch, as a share of the number of answers."""
+    """Return the smallest size of a batch, as a share of the number of answers."""
     least, most = GROWTH
     return float(np.clip(n_answers / (ENOUGH * d) * most, least, most))
 
 
 def toward(order: Ints, starts: Masks, limits: Ints) -> Masks:
-    """Each start after the best swaps, at most `limits`, toward the k first features of its `order`."""
+    """Return the starts after the best swaps, at most `limits`, toward the first k features of `order`."""
     k = int(starts[0].sum())
     rows = np.arange(len(order))[:, None]
     inside = starts[rows, order]  # by rank
@@ -146,37 +145,37 @@ def toward(order: Ints, starts: Masks, limits: Ints) -> Masks:
 
 
 class SeenSets:
-    """The sets that have been proposed, each known by the XOR of one random word per feature."""
+    """The sets that have been proposed, each identified by the XOR of one random word per feature."""
 
     def __init__(self, sets: Masks, rng: np.random.Generator) -> None:
         self._words = rng.integers(1 << 62, size=sets.shape[1])
-        self._names: set[int] = set()
+        self._keys: set[int] = set()
         self.add(sets)
 
     def add(self, sets: Masks) -> Masks:
         """Mark sets as seen, and return which of them are new."""
-        n_before = [len(self._names)]
-        for name in self._names_of(sets).tolist():
-            self._names.add(name)
-            n_before.append(len(self._names))
+        n_before = [len(self._keys)]
+        for key in self._keys_of(sets).tolist():
+            self._keys.add(key)
+            n_before.append(len(self._keys))
         return np.diff(n_before) > 0
 
-    def _names_of(self, sets: Masks) -> Ints:
+    def _keys_of(self, sets: Masks) -> Ints:
         return np.asarray(np.bitwise_xor.reduce(np.where(sets, self._words, 0), axis=-1))
 
     def uniform(self, rng: np.random.Generator, n: int, d: int, k: int) -> Masks:
-        """Up to `n` uniform random sets that are new."""
-        drawn = uniform_sets(rng, len(self._names) + n, d, k)
-        fresh = [name not in self._names for name in self._names_of(drawn).tolist()]
-        found = drawn[fresh][:n]
-        self.add(found)
-        return found
+        """Return up to `n` uniform random sets that are new."""
+        drawn = uniform_sets(rng, len(self._keys) + n, d, k)
+        new = [key not in self._keys for key in self._keys_of(drawn).tolist()]
+        sets = drawn[new][:n]
+        self.add(sets)
+        return sets
 
     def best_exchanges(self, bases: Masks, gains: Floats, order: Ints) -> tuple[Masks, Ints]:
-        """For each base the new set with the largest gain, after up to `WIDTH` swaps.
+        """Return for each base the new set with the largest gain, after up to `WIDTH` swaps.
 
-        Only the first `WIDTH` features outside, by `order`, and the last `WIDTH` inside are exchanged.
-        Returns the sets, and the numbers of the bases for which there is none.
+        Only the first `WIDTH` features outside, by `order`, and the last `WIDTH` inside are exchanged. Also
+        return the indices of the bases without a new set.
         """
         rows, k = np.arange(len(bases))[:, None], int(bases[0].sum())
         inside = bases[rows, order]
@@ -190,34 +189,34 @@ class SeenSets:
         enter, leave = exchanges(n_out, n_in)
         gain = gains[rows, outsiders] @ enter.T.astype(np.float64)
         gain -= gains[rows, insiders] @ leave.T.astype(np.float64)
-        names = self._names_of_some(outsiders, enter) ^ self._names_of_some(insiders, leave)
-        names ^= self._names_of(bases)[:, None]
+        keys = self._keys_of_some(outsiders, enter) ^ self._keys_of_some(insiders, leave)
+        keys ^= self._keys_of(bases)[:, None]
         ranked = np.argsort(-gain, axis=1, kind="stable")
-        places = np.array([self._first_new(own) for own in names[rows, ranked].tolist()])
-        found = np.flatnonzero(places >= 0)
-        chosen = ranked[found, places[found]]
-        sets, rows = bases[found], rows[: len(found)]
-        sets[rows, outsiders[found]], sets[rows, insiders[found]] = enter[chosen], ~leave[chosen]
-        return sets, np.flatnonzero(places < 0)
+        first_new = np.array([self._first_new(row) for row in keys[rows, ranked].tolist()])
+        has_new = np.flatnonzero(first_new >= 0)
+        chosen = ranked[has_new, first_new[has_new]]
+        sets, rows = bases[has_new], rows[: len(has_new)]
+        sets[rows, outsiders[has_new]], sets[rows, insiders[has_new]] = enter[chosen], ~leave[chosen]
+        return sets, np.flatnonzero(first_new < 0)
 
-    def _first_new(self, names: list[int]) -> int:
-        """Return the index of the first new name and mark it as seen; −1 if there is none."""
-        index = next((i for i, name in enumerate(names) if name not in self._names), -1)
-        self._names.add(names[index])
+    def _first_new(self, keys: list[int]) -> int:
+        """Return the index of the first new key and mark it as seen; −1 if there is none."""
+        index = next((i for i, key in enumerate(keys) if key not in self._keys), -1)
+        self._keys.add(keys[index])
         return index
 
-    def _names_of_some(self, features: Ints, which: Masks) -> Ints:
-        """The names (rows, sets) of the sets of features (rows, n) that `which` (sets, n) selects."""
-        names, words = np.zeros((len(features), len(which)), dtype=np.int64), self._words.take(features)
+    def _keys_of_some(self, features: Ints, which: Masks) -> Ints:
+        """Return the keys (rows, sets) of the sets of features (rows, n) that `which` (sets, n) selects."""
+        keys, words = np.zeros((len(features), len(which)), dtype=np.int64), self._words.take(features)
         for i in range(which.shape[1]):
-            names ^= np.where(which[:, i], words[:, i, None], 0)
-        return names
+            keys ^= np.where(which[:, i], words[:, i, None], 0)
+        return keys
 
 
 @cache
 def exchanges(n_out: int, n_in: int) -> tuple[Masks, Masks]:
-    """All ways to exchange equally many of `n_out` features for some of `n_in`: what enters, what leaves."""
+    """Return all exchanges of equally sized sets: those of `n_out` that enter, of `n_in` that leave."""
     out, into = all_coalitions(n_out), all_coalitions(n_in)
     pairs = [(a, b) for a in out for b in into if 0 < a.sum() == b.sum()]
-    enter, leave = (np.array(each) for each in zip(*pairs, strict=True))
+    enter, leave = map(np.array, zip(*pairs, strict=True))
     return enter, leave

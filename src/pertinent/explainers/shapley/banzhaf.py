@@ -35,7 +35,7 @@ class Banzhaf(Explainer):
     samples: Annotated[int, Range(at_least=2)] | None = None
 
     def evaluations(self, n_features: int) -> int | None:
-        """The number of samples, if given."""
+        """Return the number of samples, or ``None`` for the budget."""
         return None if self.samples is None else min(self.samples, 2**n_features)
 
     def explain(self, task: Task) -> Steps:
@@ -54,7 +54,7 @@ class Banzhaf(Explainer):
 
 
 def _draw_pairs(d: int, n_pairs: int, rng: np.random.Generator) -> Masks:
-    """Return one mask of each of `n_pairs` pairs of complements; the pairs are distinct."""
+    """Return one mask of each of `n_pairs` distinct pairs of complements."""
     if d > MOST_BITS:
         return rng.random((n_pairs, d)) < 0.5
     if n_pairs == 2 ** (d - 1):
@@ -66,19 +66,19 @@ def _draw_pairs(d: int, n_pairs: int, rng: np.random.Generator) -> Masks:
 def _standard_errors(signs: Floats, difference: Floats, scores: Floats, span: Floats) -> Floats:
     """Return standard errors (features, columns) of the means of signed differences; NaN from one pair.
 
-    The pairs are a sample without replacement of all pairs. If most signed differences of a feature are
-    equal, rare other ones may be missing from the sample: then two more count, as extreme as the range of
-    the answers, `span` (columns,), allows.
+    The pairs are a sample without replacement from all pairs. If most signed differences of a feature are
+    equal, rare other ones may be missing from the sample. Then two more are counted, as extreme as the range
+    of the answers, `span` (columns,), allows.
     """
     n, d = signs.shape
     if n < 2:
         return np.full_like(scores, np.nan)
-    size = np.abs(difference)
-    middle = np.median(size, axis=0)
-    is_near = np.abs(size - middle) <= SAME * span
+    magnitude = np.abs(difference)
+    median = np.median(magnitude, axis=0)
+    is_near = np.abs(magnitude - median) <= SAME * span
     agreement = np.abs(signs.T @ (is_near * np.sign(difference))) / n
     share_near = is_near.mean(axis=0)
-    most_equal = np.where(middle <= SAME * span, share_near, (share_near + agreement) / 2) > 0.5
-    squares = (difference**2).sum(axis=0) - n * scores**2 + most_equal * UNSEEN * (span + middle) ** 2
+    most_equal = np.where(median <= SAME * span, share_near, (share_near + agreement) / 2) > 0.5
+    squares = (difference**2).sum(axis=0) - n * scores**2 + most_equal * UNSEEN * (span + median) ** 2
     unseen_share = 1 - n / 2.0 ** (d - 1)
     return np.asarray(student_factor(n - 1) * np.sqrt(np.maximum(squares, 0) / (n * (n - 1)) * unseen_share))

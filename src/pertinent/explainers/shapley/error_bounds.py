@@ -1,4 +1,4 @@
-"""Limits of standard errors: NaN where answers do not determine them, else at most what is possible."""
+"""Bounds of standard errors: NaN where answers do not determine them, else the largest possible value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pertinent.array_types import Floats, Ints, Masks
 from pertinent.explainers.base import Finding, Task
 
 Z = 1.96
-"""Number of standard errors that a 95% interval reaches to each side."""
+"""Number of standard errors between the mean and either end of a 95% interval."""
 
 SAME = 0.01
 """Difference below which answers count as equal, as a share of the answers' range."""
@@ -45,15 +45,15 @@ def limit_errors(task: Task, finding: Finding, answers: Floats, unknown: Masks |
     """Return a sampled finding whose standard errors are possible, with a warning if they are unknown.
 
     Standard errors are unknown (NaN) in the `unknown` columns, and in a column whose `answers` (answers,
-    columns) are all equal, because masks that were not asked for may change the answer. Scores are at most as
-    large as the range of answers, so no interval needs to reach further. The range is that of the answers, or
-    the output's if it is known.
+    columns) are all equal, because other masks may change the answer. Scores are at most as large as the
+    range of answers, so no interval needs to reach further. The range is that of the answers, or the output's
+    if it is known.
     """
     assert finding.scores is not None
     assert finding.standard_errors is not None
     errors = limited(task, finding.scores, finding.standard_errors, answers)
     errors[np.broadcast_to(unknown, len(errors))] = np.nan
-    return with_reason(task, replace(finding, standard_errors=errors), answers)
+    return add_warning(task, replace(finding, standard_errors=errors), answers)
 
 
 def limited(task: Task, scores: Floats, errors: Floats, answers: Floats, largest: float = 1.0) -> Floats:
@@ -64,7 +64,7 @@ def limited(task: Task, scores: Floats, errors: Floats, answers: Floats, largest
     return np.asarray(np.where(span > 0, np.minimum(errors, most), np.nan))
 
 
-def with_reason(task: Task, finding: Finding, answers: Floats) -> Finding:
+def add_warning(task: Task, finding: Finding, answers: Floats) -> Finding:
     """Return the finding with a warning if standard errors of the target are unknown."""
     assert finding.standard_errors is not None
     if not np.isnan(finding.standard_errors[task.target]).any():

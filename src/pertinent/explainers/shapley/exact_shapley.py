@@ -26,16 +26,16 @@ class ExactShapley(Explainer):
     summary = "Shapley values from all 2^d masks (at most 16 features)"
 
     def evaluations(self, n_features: int) -> int:
-        """All coalitions."""
+        """Return the number of coalitions."""
         if n_features > MOST_FEATURES:
             raise BudgetError(
-                f"exact-shapley asks for all 2^{n_features} masks; it takes at most {MOST_FEATURES} "
-                "features. Use shapley-sampling or kernel-shap, or coarser features."
+                f"exact-shapley asks for all 2^d masks of at most {MOST_FEATURES} features, but there are "
+                f"{n_features}. Use shapley-sampling, kernel-shap or coarser features."
             )
         return int(2**n_features)
 
     def explain(self, task: Task) -> Steps:
-        """Ask for all coalitions and sum."""
+        """Ask for all coalitions, and sum."""
         values = yield Values(all_coalitions(task.n_features))
         return Finding(scores=shapley_values_of(values).T, base_values=values[0])
 
@@ -53,10 +53,10 @@ class TreeShap(Explainer):
 
     Note
     ----
-    Walked are single trees, forests and boosting of scikit-learn, xgboost, lightgbm and catboost (numbers
-    alone), also at the end of a pipeline whose steps compute each number from one column. Where a link
-    function comes after the sum, as for the probabilities of boosted classifiers, the sums over the trees are
-    found for all masks at once, if these are not too many (about 4 million sums for each row).
+    Supported are single trees, forests and boosting of scikit-learn, xgboost, lightgbm and catboost (numbers
+    only), also at the end of a pipeline whose steps compute each number from one column. If a link function
+    follows the sum, as for the probabilities of boosted classifiers, the sums over the trees are computed for
+    all masks, if these are not too many (about 4 million sums for each row).
     """
 
     paper = "Lundberg et al. 2020 (interventional TreeSHAP)"
@@ -64,10 +64,10 @@ class TreeShap(Explainer):
     summary = "exact Shapley values of forests and boosted trees in one walk"
 
     def evaluations(self, n_features: int) -> int:
-        """One walk."""
+        """Return one evaluation for the walk."""
         return 1
 
     def explain(self, task: Task) -> Steps:
         """Ask for the values."""
-        found = yield TreeValues()
-        return Finding(scores=found.scores, base_values=found.base_values)
+        trees = yield TreeValues()
+        return Finding(scores=trees.scores, base_values=trees.base_values)

@@ -1,22 +1,21 @@
 r"""Interaction indices as weights of sets: the values of single features, of pairs and of triples.
 
-With :math:`x_j = \pm 1` for features in and out a game is a sum over sets, :math:`v(x) = \sum_T a_T
-\prod_{j \in T} x_j`. The second difference of v at a set S that holds neither i nor j is
-:math:`4 \sum_{T \supseteq \{i, j\}} a_T \prod_{k \in T \setminus \{i, j\}} x_k`. Every index here is its mean
-over sets S that hold each other feature with probability p, for random p; with u = 2p − 1 the product
-becomes :math:`u^{|T| - 2}`:
+With :math:`x_j = \pm 1` for features in and out, a game is a sum over sets, :math:`v(x) = \sum_T a_T \prod_{j
+\in T} x_j`. The second difference of v at a set S that contains neither i nor j is :math:`4 \sum_{T \supseteq
+\{i, j\}} a_T \prod_{k \in T \setminus \{i, j\}} x_k`. Every index here is its mean over sets S that contain
+each other feature with probability p, for random p. With u = 2p − 1 the product becomes :math:`u^{|T| - 2}`:
 
 .. math:: I_{ij} = \sum_{T \supseteq \{i, j\}} a_T \int u^{|T| - 2} d\mu(u), \qquad
     I_i = \sum_{T \ni i} a_T \int u^{|T| - 1} d\nu(u) .
 
 p is uniform for the Shapley interaction index, 1/2 for the Banzhaf interaction index, Beta(1, 2) for the
 Shapley–Taylor index and Beta(2, 2) for Faith-Shap. The values of single features in k-SII, Shapley–Taylor and
-Faith-Shap are the Shapley value less half of the values of a feature's pairs: then all values together sum to
-:math:`v(N) - v(\emptyset)`.
+Faith-Shap are the Shapley value minus half of the values of a feature's pairs. All values together then sum
+to :math:`v(N) - v(\emptyset)`.
 
-The same holds for triples and the third difference. The values of pairs in k-SII are then less by half of
-those of their triples, and those of features larger by a sixth, which is
-:math:`\tfrac23 (|T| - 1)` for a set T: the derivative of :math:`u^{|T| - 1}` at 1.
+The same holds for triples and the third difference. In k-SII, half of the values of their triples is
+subtracted from pairs, and a sixth is added to features, which is :math:`\tfrac23 (|T| - 1)` for a set T: the
+derivative of :math:`u^{|T| - 1}` at 1.
 """
 
 from __future__ import annotations
@@ -39,27 +38,27 @@ _ZERO, _ONE, _UNIT = np.zeros(1), np.ones(1), np.ones(1)
 
 @dataclass(frozen=True, eq=False)
 class WeightedSum:
-    """A weighted sum over points u of [−1, 1]; of no points, zero."""
+    """A weighted sum over points u of [−1, 1]; zero without points."""
 
     nodes: Floats
     weights: Floats
 
     @classmethod
     def even(cls, nodes: Floats, weights: Floats) -> WeightedSum:
-        """The measure on [−1, 1] whose odd moments are zero, and whose even moments are those on [0, 1]."""
+        """Return the measure on [−1, 1] with zero odd moments, whose even moments are those on [0, 1]."""
         return cls(np.append(nodes, -nodes), np.append(weights, weights) / 2)
 
     @classmethod
     def odd(cls, nodes: Floats, weights: Floats) -> WeightedSum:
-        """The measure on [−1, 1] whose even moments are zero, and whose odd moments are those on [0, 1]."""
+        """Return the measure on [−1, 1] with zero even moments, whose odd moments are those on [0, 1]."""
         return cls(np.append(nodes, -nodes), np.append(weights, -weights) / 2)
 
     def moments(self, n: int) -> Floats:
-        """The integrals of u⁰ … uⁿ⁻¹."""
+        """Return the integrals of u⁰ … uⁿ⁻¹."""
         return np.asarray(self.weights @ self.nodes[:, None] ** np.arange(n))
 
     def squared(self) -> WeightedSum:
-        """The measure whose moments are the squares of these."""
+        """Return the measure whose moments are the squares of these."""
         return WeightedSum(
             np.outer(self.nodes, self.nodes).ravel(), np.outer(self.weights, self.weights).ravel()
         )
@@ -72,8 +71,8 @@ NOTHING = WeightedSum(np.empty(0), np.empty(0))
 class Index:
     """The weights of sets of odd and of even size in the values of single features, of pairs and of triples.
 
-    `singles_odd`, `pairs_odd` and `triples_odd` are the weights of sets of odd size; sets of even size count
-    for no triple of these indices.
+    `singles_odd`, `pairs_odd` and `triples_odd` are the weights of sets of odd size. Sets of even size have
+    no weight in the triples of these indices.
     """
 
     singles_odd: WeightedSum
@@ -111,7 +110,7 @@ MOST_OF_THREE = 30
 
 
 def _slope_at_one(degree: int) -> WeightedSum:
-    """The measure that gives the derivative at 1 of even polynomials up to a degree, and 0 of odd ones."""
+    """Return the measure of the derivative at 1 of even polynomials up to a degree; 0 for odd ones."""
     k = np.arange(degree + 1)
     nodes, weights = np.cos(np.pi * k / degree), np.empty(degree + 1)
     weights[0] = (2 * degree**2 + 1) / 6
@@ -143,9 +142,9 @@ INDICES_OF_THREE: dict[str, Index] = {
 def largest_values(index: IndexName, order: int, d: int) -> tuple[float, float, float]:
     """Return the largest possible values of features, pairs and triples, in units of the range of the game.
 
-    Differences of order 1, 2 and 3 are at most 1, 2 and 4 times the range, and so are their means. The values
-    of features in k-SII and Faith-Shap are less by half of those of their pairs; with triples k-SII takes
-    half of these from pairs and adds a sixth to features.
+    Differences of order 1, 2 and 3 are at most 1, 2 and 4 times the range, and so are their means. In k-SII
+    and Faith-Shap, half of the values of their pairs is subtracted from features. With triples, k-SII
+    subtracts half of these from pairs and adds a sixth to features.
     """
     single, pair, triple = 1.0, 2.0, 4.0
     if index in ("k-sii", "faith-shap"):
@@ -157,53 +156,53 @@ def largest_values(index: IndexName, order: int, d: int) -> tuple[float, float, 
 
 
 def exact_singles(index: Index, values: Floats) -> Floats:
-    """An index's values of features (features, columns) from those of all masks in binary order."""
+    """Return an index's values of features (features, columns) from all masks in binary order."""
     members, weights = _sets(values, least=1)
     moments = index.singles_odd.moments(members.shape[1]) + index.singles_even.moments(members.shape[1])
     return np.asarray(members.T @ (moments[members.sum(axis=1).astype(int) - 1][:, None] * weights))
 
 
 def exact_pairs(index: Index, values: Floats) -> Floats:
-    """An index's values of pairs (features, features, columns) from those of all masks in binary order."""
+    """Return an index's values of pairs (features, features, columns) from all masks in binary order."""
     members, weights = _sets(values, least=2)
     d = members.shape[1]
     moments = index.pairs_odd.moments(d) + index.pairs_even.moments(d)
     weights = moments[members.sum(axis=1).astype(int) - 2][:, None] * weights
-    found = np.stack([members.T @ (members * own[:, None]) for own in weights.T], axis=-1)
-    found[np.diag_indices(d)] = 0.0
-    return found
+    pairs = np.stack([members.T @ (members * column[:, None]) for column in weights.T], axis=-1)
+    pairs[np.diag_indices(d)] = 0.0
+    return pairs
 
 
 def exact_triples(index: Index, values: Floats) -> Floats:
-    """An index's values of triples (triples, columns) from those of all masks in binary order."""
+    """Return an index's values of triples (triples, columns) from all masks in binary order."""
     members, weights = _sets(values, least=3)
     moments = index.triples_odd.moments(members.shape[1])
     weights = moments[members.sum(axis=1).astype(int) - 3][:, None] * weights
-    found = [(members[:, each].prod(axis=1) @ weights) for each in triples_of(members.shape[1])]
-    return np.array(found).reshape(-1, values.shape[1])
+    triples = [members[:, triple].prod(axis=1) @ weights for triple in triples_of(members.shape[1])]
+    return np.array(triples).reshape(-1, values.shape[1])
 
 
 def triples_of(d: int) -> Ints:
-    """All triples of d features (triples, 3)."""
+    """Return all triples of d features (triples, 3)."""
     return np.array(list(combinations(range(d), 3)), dtype=np.int64).reshape(-1, 3)
 
 
 def _sets(values: Floats, least: int) -> tuple[Floats, Floats]:
-    """The members (sets, features) of all sets of at least so many features, and their weights."""
+    """Return the members (sets, features) of all sets with at least `least` features, and their weights."""
     masks = all_coalitions(len(values).bit_length() - 1)
     large = masks.sum(axis=1) >= least
     return masks[large].astype(np.float64), set_weights(values)[large]
 
 
 def set_weights(values: Floats) -> Floats:
-    r"""The :math:`a_T` of every set, in binary order, from the values of every mask (masks, …).
+    """Return the :math:`a_T` of every set, in binary order, from the values of every mask (masks, …).
 
     >>> set_weights(np.array([1.0, 3.0, 1.0, 7.0]))
     array([3., 2., 1., 1.])
     """
-    found = np.array(values, dtype=np.float64)
+    weights = np.array(values, dtype=np.float64)
     for bit in range(len(values).bit_length() - 1):
-        halves = found.reshape(-1, 2, 1 << bit, *values.shape[1:])
-        without, with_it = halves[:, 0].copy(), halves[:, 1].copy()
-        halves[:, 0], halves[:, 1] = (without + with_it) / 2, (with_it - without) / 2
-    return found
+        halves = weights.reshape(-1, 2, 1 << bit, *values.shape[1:])
+        without, including = halves[:, 0].copy(), halves[:, 1].copy()
+        halves[:, 0], halves[:, 1] = (without + including) / 2, (including - without) / 2
+    return weights

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import combinations, islice
@@ -21,7 +22,7 @@ from pertinent.masks import mask_bytes
 from pertinent.stats import student_factor
 
 RIDGE = 0.02
-"""Twice the weight of the ridge, in units of the equations' mean eigenvalue, with as many as features."""
+"""Twice the weight of the ridge, in units of the mean eigenvalue, with as many equations as features."""
 
 MOST_FEATURES = 3000
 """Largest number of features for which the regression is solved in seconds."""
@@ -39,7 +40,7 @@ class Coalitions:
     complete: int
 
     def first(self, n: int) -> Coalitions:
-        """The first n pairs; the sampled ones among them get the total weight of all sampled pairs."""
+        """Return the first n pairs; the sampled ones among them get the total weight of all sampled pairs."""
         sampled = self.weight[self.complete :].sum() / self.weight[self.complete : n].sum()
         weight = np.append(self.weight[: self.complete], self.weight[self.complete : n] * sampled)
         return Coalitions(self.pairs[:n], weight, self.complete)
@@ -54,9 +55,8 @@ class KernelShap(Explainer):
         \Bigl(v(S) - v(\emptyset) - \sum_{i \in S} \phi_i\Bigr)^2
         \quad \text{s.t.} \quad \sum_i \phi_i = v(N) - v(\emptyset)
 
-    Sizes are enumerated completely as far as the budget allows, smallest and largest first; the rest
-    is sampled in pairs of a mask and its complement. With all coalitions the result is the Shapley
-    value.
+    Sizes are enumerated completely as far as the budget allows, smallest and largest first; the rest is
+    sampled in pairs of a mask and its complement. With all coalitions the result is the Shapley value.
 
     Parameters
     ----------
@@ -70,20 +70,20 @@ class KernelShap(Explainer):
     samples: Annotated[int, Range(at_least=2)] | None = None
 
     def evaluations(self, n_features: int) -> int | None:
-        """The samples, the empty mask and the full mask."""
+        """Return the samples, the empty mask and the full mask."""
         return None if self.samples is None else min(self.samples + 2, 2**n_features)
 
     def min_budget(self, n_features: int) -> int:
-        """The empty mask, the full mask, and d − 1 pairs: a mask and its complement give one equation."""
+        """Return the evaluations of the empty mask, the full mask and d − 1 pairs, one for each equation."""
         if n_features > MOST_FEATURES:
             raise BudgetError(
-                f"kernel-shap takes at most {MOST_FEATURES:,} features, because it solves a system of as "
-                f"many equations, but the input has {n_features:,}. Use shapley-sampling or coarser features."
+                f"kernel-shap solves a system of at most {MOST_FEATURES:,} features, but the input has "
+                f"{n_features:,}. Use shapley-sampling or coarser features."
             )
         return self.evaluations(n_features) or 2 * n_features
 
     def explain(self, task: Task) -> Steps:
-        """Ask for the coalitions and solve the regression."""
+        """Ask for the coalitions, and solve the regression."""
         d = task.n_features
         ends = yield from task.ask_empty_and_full()
         gain = ends[1] - ends[0]
@@ -102,7 +102,7 @@ class KernelShap(Explainer):
 
 
 def _solve(coalitions: Coalitions, values: Floats, ends: Floats) -> tuple[Floats, Floats]:
-    """Return the regression on the values of masks and complements (2, pairs, columns)."""
+    """Solve the regression on the values of masks and complements (2, pairs, columns)."""
     return solve(coalitions, values.reshape(-1, values.shape[2]) - ends[0], ends[1] - ends[0])
 
 
@@ -115,42 +115,40 @@ def _finish(
 ) -> Finding:
     """Return the finding of a regression, which is exact if no coalitions were sampled."""
     scores, errors = solved or _solve(coalitions, values, ends)
-    found = Finding(scores.T, errors.T, base_values=ends[0])
+    finding = Finding(scores.T, errors.T, base_values=ends[0])
     n, d = coalitions.pairs.shape
     if n == coalitions.complete:
-        return found
+        return finding
     answers = np.concatenate([ends, values.reshape(-1, values.shape[2])])
-    return limit_errors(task, found, answers, may_fit_by_chance(answers, n - d + 1))
+    return limit_errors(task, finding, answers, may_fit_by_chance(answers, n - d + 1))
 
 
 def _inverse(gram: Floats) -> Floats:
-    """The pseudo-inverse of a matrix whose rows sum to zero.
+    """Return the pseudo-inverse of a matrix whose rows sum to zero.
 
-    Where nothing else is in its null space, adding a constant makes it regular, and a Cholesky
-    factorisation will do, which is an order of magnitude faster.
+    If its null space contains nothing else, adding a constant makes it regular. A Cholesky factorisation then
+    suffices, which is an order of magnitude faster.
     """
     d = len(gram)
     constant = np.full((d, d), 1.0 / d)
     scale = gram.trace() / d
-    try:
+    with suppress(np.linalg.LinAlgError):
         root = np.linalg.cholesky(gram + scale * constant)
-    except np.linalg.LinAlgError:
-        return np.asarray(np.linalg.pinv(gram, rcond=1e-12, hermitian=True))
-    if root.diagonal().min() ** 2 < 1e-10 * scale:
-        return np.asarray(np.linalg.pinv(gram, rcond=1e-12, hermitian=True))
-    return np.asarray(np.linalg.inv(gram + scale * constant) - constant / scale)
+        if root.diagonal().min() ** 2 >= 1e-10 * scale:
+            return np.asarray(np.linalg.inv(gram + scale * constant) - constant / scale)
+    return np.asarray(np.linalg.pinv(gram, rcond=1e-12, hermitian=True))
 
 
 @lru_cache(maxsize=64)
 def coalitions(d: int, n_pairs: int, seed: int) -> Coalitions:
-    """`draw_coalitions`, made once for all inputs of the same size."""
+    """Return `draw_coalitions`, cached for inputs of the same size."""
     drawn = draw_coalitions(d, n_pairs, np.random.default_rng(seed))
     drawn.pairs.flags.writeable = False
     return drawn
 
 
 def draw_coalitions(d: int, n_pairs: int, rng: np.random.Generator) -> Coalitions:
-    """Pairs of a mask and its complement, at most `n_pairs`, weighted by the Shapley kernel."""
+    """Return pairs of a mask and its complement, at most `n_pairs`, weighted by the Shapley kernel."""
     sizes = np.arange(1, d // 2 + 1)
     weight = np.array([(d - 1) / (s * (d - s)) * (2 if 2 * s != d else 1) for s in sizes])
     weight /= weight.sum()
@@ -159,78 +157,75 @@ def draw_coalitions(d: int, n_pairs: int, rng: np.random.Generator) -> Coalition
     weights: list[Floats] = []
     covered = 0
     for size, share, count in zip(sizes.tolist(), weight, counts, strict=True):
-        rest = n_pairs - sum(map(len, masks))
-        if count > rest or rest * share / weight[covered:].sum() < count * (1 - 1e-9):
+        left = n_pairs - sum(map(len, masks))
+        if count > left or left * share / weight[covered:].sum() < count * (1 - 1e-9):
             break
         masks.append(all_pairs(d, size))
         weights.append(np.full(count, share / count))
         covered += 1
     complete = sum(map(len, masks))
     if covered < len(sizes) and n_pairs > complete:
-        sampled, times = _sample_pairs(d, sizes[covered:], weight[covered:], n_pairs - complete, rng)
+        sampled, counted = _sample_pairs(d, sizes[covered:], weight[covered:], n_pairs - complete, rng)
         masks.append(sampled)
-        weights.append(weight[covered:].sum() * times / times.sum())
+        weights.append(weight[covered:].sum() * counted / counted.sum())
     return Coalitions(np.concatenate(masks), np.concatenate(weights), complete)
 
 
 def n_pairs_of(d: int, size: int) -> int:
-    """Number of subsets of one size, counting only one of each pair of complements."""
+    """Return the number of subsets of one size, counting one of each pair of complements."""
     return comb(d, size) // (2 if 2 * size == d else 1)
 
 
 def all_pairs(d: int, size: int) -> Masks:
-    """All subsets of one size, but only one of each pair of complements."""
+    """Return all subsets of one size, but only one of each pair of complements."""
     return as_masks(islice(combinations(range(d), size), n_pairs_of(d, size)), d)
 
 
 def _sample_pairs(
     d: int, sizes: Ints, weight: Floats, n: int, rng: np.random.Generator
 ) -> tuple[Masks, Floats]:
-    """Up to `n` distinct pairs, and the number of times each was drawn."""
-    seen: dict[bytes, int] = {}
+    """Return up to `n` distinct pairs, and how often each was drawn."""
+    counts: dict[bytes, int] = {}
     masks: list[Masks] = []
-    times: list[int] = []
     for _ in range(5):
         size = rng.choice(sizes, size=n, p=weight / weight.sum())
         drawn = np.argsort(rng.random((n, d)), axis=1).argsort(axis=1) < size[:, None]
         drawn ^= drawn[:, :1] & (2 * size == d)[:, None]
         for key, mask in zip(mask_bytes(drawn), drawn, strict=True):
-            if key in seen:
-                times[seen[key]] += 1
-            elif len(seen) < n:
-                seen[key] = len(seen)
+            if key not in counts:
+                if len(counts) == n:  # more draws would only count existing pairs, and favour small sizes
+                    return np.array(masks), np.array([*counts.values()], dtype=np.float64)
+                counts[key] = 0
                 masks.append(mask)
-                times.append(1)
-            else:  # more draws would only count known pairs, and favour small sizes
-                return np.array(masks), np.array(times, dtype=np.float64)
-    return np.array(masks), np.array(times, dtype=np.float64)
+            counts[key] += 1
+    return np.array(masks), np.array([*counts.values()], dtype=np.float64)
 
 
-def solve(found: Coalitions, values: Floats, gain: Floats) -> tuple[Floats, Floats]:
-    """The constrained regression, (features, classes), and the standard errors from the sampled pairs.
+def solve(coalitions: Coalitions, values: Floats, gain: Floats) -> tuple[Floats, Floats]:
+    """Return the solution of the constrained regression (features, classes), and its standard errors.
 
-    The constraint is met by sharing the gain equally and fitting the residual with scores that sum to
-    zero; if there are several solutions, the one of smallest norm is used, which favours no feature. A mask
-    and its complement are one equation, of half the difference of their values. With fewer than 1.5 d
-    equations a small ridge keeps the error bounded, unless d or more are solved exactly. Standard errors are
-    those of the jackknife (HC3): each residual is that of the fit without its pair.
+    The constraint is met by sharing the gain equally and fitting the residual with scores that sum to zero.
+    If there are several solutions, the one of smallest norm is used, which favours no feature. A mask and its
+    complement form one equation, of half the difference of their values. With fewer than 1.5 d equations a
+    small ridge keeps the error bounded, unless d or more are solved exactly. Standard errors are those of the
+    jackknife (HC3): each residual is that of the fit without its pair.
     """
-    n, d = found.pairs.shape
-    share = found.pairs.mean(axis=1, keepdims=True)
-    design = found.pairs - share
+    (n, d), complete = coalitions.pairs.shape, coalitions.complete
+    share = coalitions.pairs.mean(axis=1, keepdims=True)
+    design = coalitions.pairs - share
     response = (values[:n] - values[n:]) / 2 - (share - 0.5) * gain
-    weighted = design * found.weight[:, None]
+    weighted = design * coalitions.weight[:, None]
     gram = design.T @ weighted
     lever = weighted @ _inverse(gram)
-    rest = lever.T @ response
-    exact = n >= d and bool(np.abs(response - design @ rest).max() <= 1e-6 * np.abs(response).max())
-    if found.complete < n < 1.5 * d and not exact:
+    phi = lever.T @ response  # relative to gain / d
+    exact = n >= d and bool(np.abs(response - design @ phi).max() <= 1e-6 * np.abs(response).max())
+    if complete < n < 1.5 * d and not exact:
         gram += RIDGE * (1.5 * d / n - 1) * gram.trace() / (d - 1) * (np.eye(d) - 1 / d)
         lever = weighted @ _inverse(gram)
-        rest = lever.T @ response
-    if found.complete < n < d:  # an exact fit says nothing about the error
-        return gain / d + rest, np.full_like(rest, np.nan)
-    own = np.minimum((lever * design).sum(axis=1, keepdims=True), 1 - 1e-6)
-    without = ((response - design @ rest) / (1 - own))[found.complete :]
-    variance = (lever[found.complete :] ** 2).T @ without**2
-    return gain / d + rest, student_factor(max(1, n - d + 1)) * np.sqrt(variance)
+        phi = lever.T @ response
+    if complete < n < d:  # an exact fit has no residuals to estimate errors from
+        return gain / d + phi, np.full_like(phi, np.nan)
+    leverage = np.minimum((lever * design).sum(axis=1, keepdims=True), 1 - 1e-6)
+    residuals = ((response - design @ phi) / (1 - leverage))[complete:]
+    variance = (lever[complete:] ** 2).T @ residuals**2
+    return gain / d + phi, student_factor(max(1, n - d + 1)) * np.sqrt(variance)

@@ -1,4 +1,4 @@
-"""The model's answers to pairs of a mask and its complement, asked for in one or several rounds."""
+"""Answers to pairs of a mask and its complement, asked for in one or several rounds."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pertinent.masks import full_mask
 
 
 class PairedAnswers:
-    """Answers to pairs of a mask and its complement, of which the first are the full and the empty mask.
+    """Answers to pairs of a mask and its complement; the first pair is the full and the empty mask.
 
-    With early stopping each round draws its own pairs, otherwise all rounds share one design of `n_pairs`.
+    With early stopping each round draws new pairs, otherwise all rounds share one design of `n_pairs`.
 
     Attributes
     ----------
@@ -44,15 +44,15 @@ class PairedAnswers:
 
     @property
     def all(self) -> Floats:
-        """The answers to the masks, then those to their complements."""
+        """Return the answers to the masks, then those to their complements."""
         return np.concatenate([self.values, self.complements])
 
     @property
     def odd(self) -> Floats:
-        """The odd part of the game (pairs, columns)."""
+        """Return the odd part of the game (pairs, columns)."""
         return (self.values - self.complements) / 2
 
     @property
     def even(self) -> Floats:
-        """The even part of the game (pairs, columns)."""
+        """Return the even part of the game (pairs, columns)."""
         return (self.values + self.complements) / 2

@@ -1,4 +1,4 @@
-"""Which features act together: interaction values of pairs of features."""
+"""Interaction values of pairs of features."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from pertinent.asks import Compute, Values
 from pertinent.config.settings import Range
 from pertinent.errors import BudgetError, require
 from pertinent.explainers.base import Explainer, Finding, Interactions, Steps, Task, Traits, explainers
-from pertinent.explainers.shapley.error_bounds import limited, may_fit_by_chance, with_reason
+from pertinent.explainers.shapley.error_bounds import add_warning, limited, may_fit_by_chance
 from pertinent.explainers.shapley.exact_shapley import MOST_FEATURES as MOST_EXACT
-from pertinent.explainers.shapley.interaction_gaussian_process import Estimate, InteractionPosterior, estimate
+from pertinent.explainers.shapley.gaussian_process import Estimate
+from pertinent.explainers.shapley.interaction_gaussian_process import InteractionPosterior, estimate
 from pertinent.explainers.shapley.interaction_index import (
     INDICES,
     INDICES_OF_THREE,
@@ -37,7 +38,7 @@ MOST_PAIRS = 2000
 """Largest number of pairs of masks to which a Gaussian process is fitted for all pairs of features."""
 
 FEW = 6
-"""Largest number of features for which early stopping asks for all masks at once."""
+"""Largest number of features for which early stopping asks for all masks in one question."""
 
 FIRST = 5
 """Number of pairs of masks per feature after which stopping is tested for the first time."""
@@ -46,29 +47,29 @@ FIRST = 5
 @explainers.register("shapley-interactions")
 @dataclass(frozen=True)
 class ShapleyInteractions(Explainer):
-    r"""The effect of each pair of features beyond the effects of the two alone.
+    r"""The effect of each pair of features beyond the effects of the single features.
 
     .. math:: I_{ij} = \mathbb{E}_S\bigl[v(S \cup \{i, j\}) - v(S \cup \{i\}) - v(S \cup \{j\}) + v(S)\bigr]
 
-    It is positive if the two features do more together than each alone, and negative if one makes the other
-    superfluous or reverses it. Where the budget covers all :math:`2^d` masks (at most 16 features), all are
-    asked for and the values are exact. Otherwise a Gaussian process is fitted to the answers to pairs of a
-    mask and its complement, at most 2,000 of them; its interaction values and their standard errors are known
-    in closed form (`interaction_process`).
+    It is positive if the two features together have a larger effect than the sum of their single effects, and
+    negative if one makes the other redundant or reverses it. If the budget covers all :math:`2^d` masks (at
+    most 16 features), all are evaluated and the values are exact. Otherwise a Gaussian process is fitted to
+    the answers to pairs of a mask and its complement, at most 2,000 of them; its interaction values and their
+    standard errors have a closed form (`interaction_gaussian_process`).
 
-    The scores are the index's values of single features; pairs are valued for the target alone.
+    The scores are the index's values of single features. Pairs are valued only for the target.
 
     Parameters
     ----------
     index
         ``"k-sii"`` (Bordt & von Luxburg 2023): the pairs of the Shapley interaction index; a score is the
-        Shapley value less half of the feature's pairs, so that all together explain the prediction.
-        ``"sii"`` (Grabisch & Roubens 1999): the same pairs beside plain Shapley values. ``"stii"``
-        (Sundararajan et al. 2020): Shapley–Taylor, whose scores are the effect of each feature alone.
+        Shapley value minus half of the feature's pairs, so that all values together explain the prediction.
+        ``"sii"`` (Grabisch & Roubens 1999): the same pairs, with plain Shapley values as scores. ``"stii"``
+        (Sundararajan et al. 2020): Shapley–Taylor, whose scores are the effects of single features.
         ``"faith-shap"`` (Tsai et al. 2023): the sum of features and pairs that fits the game best.
-        ``"banzhaf"``: the mean over all subsets, beside Banzhaf values.
+        ``"banzhaf"``: the mean over all subsets, with Banzhaf values as scores.
     order
-        3 values triples as well (`Explanation.top_triples`), of at most 30 features, for the indices
+        3 also values triples (`Explanation.top_triples`), of at most 30 features, for the indices
         ``"k-sii"``, ``"sii"`` and ``"banzhaf"``.
 
     Note
@@ -91,16 +92,16 @@ class ShapleyInteractions(Explainer):
         require(is_known, "index", f"one of {', '.join(INDICES_OF_THREE)} if `order` is 3", self.index)
 
     def min_budget(self, n_features: int) -> int:
-        """All masks of a few features; else the empty mask, the full mask and d pairs of masks."""
+        """Return all masks of a few features, or the empty mask, the full mask and d pairs of masks."""
         if self.order == 3 and n_features > MOST_OF_THREE:
             raise BudgetError(
-                f"shapley-interactions values the triples of at most {MOST_OF_THREE} features, but the input "
-                f"has {n_features:,}. Leave out `order`, or use coarser features, such as sentences."
+                f"shapley-interactions takes at most {MOST_OF_THREE} features with order=3, but there are "
+                f"{n_features:,}. Use order=2 or coarser features, such as sentences."
             )
         if n_features > MOST_FEATURES:
             raise BudgetError(
-                f"shapley-interactions values all pairs of at most {MOST_FEATURES} features, but the input "
-                f"has {n_features:,}. Use coarser features, such as sentences or superpixels."
+                f"shapley-interactions takes at most {MOST_FEATURES} features, but there are "
+                f"{n_features:,}. Use coarser features, such as sentences or superpixels."
             )
         return int(min(2**n_features, 2 * n_features + 2))
 
@@ -115,11 +116,11 @@ class ShapleyInteractions(Explainer):
     def _exact(self, task: Task) -> Steps:
         """Ask for all masks."""
         values = yield Values(all_coalitions(task.n_features))
-        found = self._found(task, (yield Compute(partial(self._exact_values, task, values))), values[0])
-        return task.record_stop(found, "all masks")
+        posterior = yield Compute(partial(self._exact_values, task, values))
+        return task.record_stop(self._finding(task, posterior, values[0]), "all masks")
 
     def _process(self, task: Task) -> Steps:
-        """Fit a process to the answers; with early stopping, pairs of masks are drawn round by round."""
+        """Fit a process to the answers; with early stopping, pairs of masks are drawn in rounds."""
         d = task.n_features
         ends = yield from task.ask_empty_and_full()
         most = min((task.budget - 2) // 2, MOST_PAIRS, 2 ** (d - 1) - 1)
@@ -130,53 +131,50 @@ class ShapleyInteractions(Explainer):
                 return (yield from self._exact(task))
             yield from answers.extend(size)
             fit = partial(self._fitted_values, task, answers.masks, answers.odd, answers.even)
-            fitted = yield Compute(fit)
-            found = self._found(task, self._limited(task, fitted, answers.all), ends[0])
-            found = with_reason(task, found, answers.all)
-            if task.is_settled(found, len(rounds)):
-                return task.record_stop(found, "stable")
+            posterior = self._limited(task, (yield Compute(fit)), answers.all)
+            finding = add_warning(task, self._finding(task, posterior, ends[0]), answers.all)
+            if task.is_settled(finding, len(rounds)):
+                return task.record_stop(finding, "stable")
             if size < rounds[-1]:
-                yield from task.publish(found)
-        return task.record_stop(found, "budget")
+                yield from task.publish(finding)
+        return task.record_stop(finding, "budget")
 
     def _exact_values(self, task: Task, values: Floats) -> InteractionPosterior:
         """Return the values from the answers to all masks; their errors are zero."""
         of_target = values[:, _target_columns(task, values.shape[1])]
         triples = exact_triples(self._index, of_target) if self.order == 3 else np.zeros((0, 1))
-        found = exact_singles(self._index, values), exact_pairs(self._index, of_target), triples
-        return InteractionPosterior(*(Estimate(each, np.zeros_like(each)) for each in found))
+        exact = exact_singles(self._index, values), exact_pairs(self._index, of_target), triples
+        return InteractionPosterior(*(Estimate(part, np.zeros_like(part)) for part in exact))
 
     @property
     def _index(self) -> Index:
         return (INDICES_OF_THREE if self.order == 3 else INDICES)[self.index]
 
     def _fitted_values(self, task: Task, masks: Masks, odd: Floats, even: Floats) -> InteractionPosterior:
-        """Return the values of the process that explains the answers best, given the model's own columns."""
-        own, columns = slice(len(task.prediction)), _target_columns(task, odd.shape[1])
-        found = estimate(self._index, masks, odd, even, own=own, of_pairs=columns)
+        """Return the values of the most probable process, which the model's own columns determine."""
+        columns, of_target = slice(len(task.prediction)), _target_columns(task, odd.shape[1])
+        posterior = estimate(self._index, masks, odd, even, columns=columns, pair_columns=of_target)
         if self.index != "sii":
-            return found
-        singles = found.singles.values
-        singles = singles + (2 * odd[0] - singles.sum(axis=0)) / len(
-            singles
-        )  # Shapley values sum to the gain
-        return found._replace(singles=found.singles._replace(values=singles))
+            return posterior
+        singles = posterior.singles.values  # Shapley values sum to the gain
+        singles = singles + (2 * odd[0] - singles.sum(axis=0)) / len(singles)
+        return posterior._replace(singles=Estimate(singles, posterior.singles.errors))
 
     def _limited(self, task: Task, posterior: InteractionPosterior, answers: Floats) -> InteractionPosterior:
-        """Limit standard errors to what is possible; NaN where the answers do not determine them."""
-        d = task.n_features
-        unknown = may_fit_by_chance(answers, len(answers) // 2 - d)
-        every, columns = list(range(answers.shape[1])), _target_columns(task, answers.shape[1])
-        largest = largest_values(self.index, self.order, d)
-        found = []
-        for each, own, bound in zip(posterior, (every, columns, columns), largest, strict=True):
-            errors = limited(task, each.values.T, each.errors.T, answers[:, own], bound).T
-            found.append(Estimate(each.values, np.where(unknown[own], np.nan, errors)))
-        found[1].errors[np.diag_indices(d)] = 0.0
-        return InteractionPosterior(*found)
+        """Limit standard errors to possible values; NaN where the answers do not determine them."""
+        d, unknown = task.n_features, may_fit_by_chance(answers, len(answers) // 2 - task.n_features)
+        of_target = _target_columns(task, answers.shape[1])
+        columns = [list(range(answers.shape[1])), of_target, of_target]
+        bounds = largest_values(self.index, self.order, d)
+        estimates = []
+        for part, own, bound in zip(posterior, columns, bounds, strict=True):
+            errors = limited(task, part.values.T, part.errors.T, answers[:, own], bound).T
+            estimates.append(Estimate(part.values, np.where(unknown[own], np.nan, errors)))
+        estimates[1].errors[np.diag_indices(d)] = 0.0
+        return InteractionPosterior(*estimates)
 
-    def _found(self, task: Task, posterior: InteractionPosterior, empty: Floats) -> Finding:
-        """Return the finding, given what the model answers to the empty mask."""
+    def _finding(self, task: Task, posterior: InteractionPosterior, empty: Floats) -> Finding:
+        """Return the finding; `empty` is the answer to the empty mask."""
         singles, pairs, triples = posterior
         details: dict[str, Any] = {"index": self.index, "base value": float(empty[task.target])}
         if self.order == 3:
@@ -188,11 +186,11 @@ class ShapleyInteractions(Explainer):
             singles.values.T,
             singles.errors.T,
             base_values=empty if self.index == "sii" else None,
-            interactions=Interactions(*(each.transpose(2, 0, 1) for each in pairs)),
+            interactions=Interactions(*(part.transpose(2, 0, 1) for part in pairs)),
             details=details,
         )
 
 
 def _target_columns(task: Task, n_columns: int) -> list[int]:
-    """The target's column, and its repetitions without each group of a random removal's draws."""
+    """Return the target's column, and its repetitions without each group of a random removal's draws."""
     return list(range(task.target, n_columns, len(task.prediction)))

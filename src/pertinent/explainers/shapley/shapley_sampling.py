@@ -14,20 +14,23 @@ from pertinent.explainers.shapley.error_bounds import count_distinct, limit_erro
 from pertinent.stats import student_factor
 
 SHARED, RARE = 1, 8
-"""Number of draws that the mean variance of all features counts as; the second where no feature changes
-anything in most orders, because then one that changed nothing in a few orders may still do so in others."""
+"""Number of draws that the mean variance of all features counts as.
+
+The second number applies where no feature has an effect in most orders: a feature without an effect in a few
+orders may then still have one in others.
+"""
 
 LEAST_ORDERS = 8
 """Number of orders from which standard errors are known if the answers have few distinct values."""
 
 FIRST = 12
-"""Number of orders after which stopping is tested first; with fewer, standard errors are too uncertain."""
+"""Number of orders after which stopping is first tested; with fewer, standard errors are too uncertain."""
 
 
 @explainers.register("shapley-sampling")
 @dataclass(frozen=True)
 class ShapleySampling(Explainer):
-    r"""The mean marginal contribution over random orders :math:`\pi` in which features join.
+    r"""The mean marginal contribution over random orders :math:`\pi` in which features are added.
 
     .. math:: \phi_i = \frac1m \sum_{\pi} v(\mathrm{Pre}^i(\pi) \cup \{i\}) - v(\mathrm{Pre}^i(\pi))
 
@@ -38,8 +41,8 @@ class ShapleySampling(Explainer):
     samples
         Number of permutations; by default as many as the budget allows.
     antithetic
-        Follow each order by its reverse, which at least halves the variance if a feature's
-        contribution depends on how many came before it.
+        Follow each order by its reverse, which at least halves the variance if a feature's contribution
+        depends on how many came before it.
     """
 
     paper = "Castro, Gómez & Tejada 2009, Alg. 1; Štrumbelj & Kononenko 2010; Yang et al. 2023 (SVS)"
@@ -51,20 +54,20 @@ class ShapleySampling(Explainer):
     antithetic: bool = True
 
     def evaluations(self, n_features: int) -> int | None:
-        """Each order has d − 1 masks between the empty and the full one."""
+        """Return d − 1 masks per order, plus the empty and the full mask."""
         return None if self.samples is None else self.samples * (n_features - 1) + 2
 
     def min_budget(self, n_features: int) -> int:
-        """One order."""
+        """Return the evaluations of one order."""
         return self.evaluations(n_features) or n_features + 1
 
     def explain(self, task: Task) -> Steps:
-        """Walk along each order from the empty to the full mask."""
+        """Ask for the masks along each order, from the empty to the full mask."""
         d = task.n_features
         ends = yield from task.ask_empty_and_full()
         if d == 1:
-            found = Finding((ends[1] - ends[0])[:, None], np.zeros((ends.shape[1], 1)), base_values=ends[0])
-            return task.record_stop(found, "stable")
+            finding = Finding((ends[1] - ends[0])[:, None], np.zeros((ends.shape[1], 1)), base_values=ends[0])
+            return task.record_stop(finding, "stable")
         rounds = task.rounds(FIRST, self._samples(task), step=2)
         gains, answers = np.empty((0, d, ends.shape[1])), ends
         for samples in rounds:
@@ -73,41 +76,41 @@ class ShapleySampling(Explainer):
             gains = np.concatenate([gains, _gains(orders, values, ends)])
             answers = np.concatenate([answers, values])
             is_rough = len(gains) < LEAST_ORDERS and count_distinct(answers) <= np.sqrt(len(answers))
-            found = limit_errors(task, self._found(gains, ends), answers, is_rough)
-            if task.is_settled(found, len(rounds)):
-                return task.record_stop(found, "stable")
+            finding = limit_errors(task, self._estimate(gains, ends), answers, is_rough)
+            if task.is_settled(finding, len(rounds)):
+                return task.record_stop(finding, "stable")
             if samples < rounds[-1]:
-                yield from task.publish(found)
-        return task.record_stop(found, "budget")
+                yield from task.publish(finding)
+        return task.record_stop(finding, "budget")
 
     def _samples(self, task: Task) -> int:
-        """Number of orders; even if the budget decides, as an order without its reverse varies far more."""
+        """Return the number of orders, even if the budget decides: a pair of orders varies far less."""
         if self.samples is not None:
             return self.samples
         samples = max(1, (task.budget - 2) // (task.n_features - 1))
         return samples - samples % 2 if self.antithetic and samples > 1 else samples
 
-    def _found(self, gains: Floats, ends: Floats) -> Finding:
-        """The mean, and its standard error; an order and its reverse are one draw.
+    def _estimate(self, gains: Floats, ends: Floats) -> Finding:
+        """Return the mean and its standard error; an order and its reverse are one draw.
 
-        A variance from few draws is uncertain: it is averaged with the mean variance of all features, which
-        counts as `SHARED` to `RARE` draws, and inflated by Student's t of the draws alone, so that 1.96
-        standard errors are a 95% interval. An order without its reverse is a draw of its own.
+        A variance from few draws is uncertain. It is averaged with the mean variance of all features, which
+        counts as `SHARED` to `RARE` draws, and inflated by Student's t for the number of draws, so that 1.96
+        standard errors are a 95% interval. An order without its reverse is a separate draw.
         """
-        each = 2 if self.antithetic else 1
-        n, left = divmod(len(gains), each)
+        size = 2 if self.antithetic else 1  # of a draw, in orders
+        n, left = divmod(len(gains), size)
         mean, errors, inflation = gains.mean(axis=0), np.full(gains.shape[1:], np.nan), 1.0
         if n > 1:
-            draws = gains[: each * n].reshape(n, each, *gains.shape[1:]).mean(axis=1)
+            draws = gains[: size * n].reshape(n, size, *gains.shape[1:]).mean(axis=1)
             shared = SHARED + (RARE - SHARED) * (gains == 0).mean(axis=(0, 1))
-            variance = n * each**2 * _moderated(draws, shared) + left * _moderated(gains, shared)
+            variance = n * size**2 * _moderated(draws, shared) + left * _moderated(gains, shared)
             inflation = student_factor(n)
             errors = inflation * np.sqrt(variance) / len(gains)
         return Finding(mean.T, errors.T, base_values=ends[0], inflation=inflation)
 
 
 def _moderated(draws: Floats, shared: Floats) -> Floats:
-    """The variance of each feature (features, columns), averaged with the mean variance of all features.
+    """Return the variance of each feature (features, columns), averaged with that of all features.
 
     `shared` (columns,) is the number of draws that the mean counts as.
     """
@@ -117,7 +120,7 @@ def _moderated(draws: Floats, shared: Floats) -> Floats:
 
 
 def _gains(orders: Ints, values: Floats, ends: Floats) -> Floats:
-    """The marginal contribution of each feature in each order (orders, features, columns)."""
+    """Return the marginal contribution of each feature in each order (orders, features, columns)."""
     n, d = orders.shape
     path = np.empty((n, d + 1, ends.shape[1]))
     path[:, 0], path[:, -1] = ends
@@ -128,7 +131,7 @@ def _gains(orders: Ints, values: Floats, ends: Floats) -> Floats:
 
 
 def draw_orders(rng: np.random.Generator, n: int, d: int, *, antithetic: bool) -> Ints:
-    """Random permutations (n, d), every second one the reverse of the one before if `antithetic`."""
+    """Return random permutations (n, d); if `antithetic`, every second one reverses the one before."""
     if not antithetic:
         return rng.permuted(np.tile(np.arange(d), (n, 1)), axis=1)
     drawn = rng.permuted(np.tile(np.arange(d), (-(-n // 2), 1)), axis=1)
@@ -136,6 +139,6 @@ def draw_orders(rng: np.random.Generator, n: int, d: int, *, antithetic: bool) -
 
 
 def prefixes(orders: Ints) -> Masks:
-    """The masks of the first 1, 2 … d − 1 features of each order (n, d − 1, d)."""
+    """Return the masks of the first 1, 2 … d − 1 features of each order (n, d − 1, d)."""
     rank = np.argsort(orders, axis=1)
     return rank[:, None, :] < np.arange(1, orders.shape[1])[None, :, None]

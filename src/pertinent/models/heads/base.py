@@ -1,6 +1,6 @@
-"""Heads: what transformers models read, what their answers mean and how they become numbers.
+"""Heads: what transformers models read, what their outputs mean, and how these become numbers.
 
-A head from outside registers itself by ``@heads.register("token-classification")``, or by an entry point in
+A head from outside is registered with ``@heads.register("token-classification")``, or by an entry point in
 the group ``pertinent.heads``.
 """
 
@@ -23,7 +23,8 @@ from pertinent.outputs import Output, Scale
 from pertinent.removals.base import TokenRows
 
 FollowedScores: TypeAlias = Callable[[torch.Tensor, torch.Tensor | None], torch.Tensor]
-"""Makes scores (rows, columns) whose gradients are taken, from the network's answer and attention bias."""
+"""A function of the network's answer and attention bias that returns the scores (rows, columns) whose
+gradients are taken."""
 
 
 class HeadBatch:
@@ -32,7 +33,7 @@ class HeadBatch:
     Attributes
     ----------
     parts
-        The rows that the network reads: those asked for, followed by any others that the head needs.
+        The rows that the network reads: the requested ones, followed by any others that the head needs.
     """
 
     def __init__(self, parts: Sequence[TokenRows]) -> None:
@@ -41,25 +42,25 @@ class HeadBatch:
     def lay_out(self, compact: Sequence[bool], device: torch.device) -> None:
         """Prepare on the device what `scores` needs, before the network runs.
 
-        `compact` says of each part whether tokens that are not attended to are left out of the batch.
+        `compact` says for each part whether the batch omits the tokens that are not attended to.
         """
 
     def scores(self, answer: torch.Tensor) -> torch.Tensor:
-        """Rows of numbers from what `Head.answer_of` found; computed on the device."""
+        """Compute rows of numbers, on the device, from the tensor that `Head.answer_of` returned."""
         return answer
 
     def collect(self, scores: Array) -> Array:
-        """The model's rows (rows, columns), once the scores have come back from the device."""
+        """Return the requested rows (rows, columns), once the scores are on the host."""
         return scores
 
 
 class RegisteredHead(ABC):
-    """What `wrap` knows of a head: the transformers models it serves, and how they are wrapped.
+    """The part of a head that `wrap` uses: which transformers models it serves, and how they are wrapped.
 
     Attributes
     ----------
     summary
-        What the head does, in a line.
+        What the head explains, in a line.
     tasks
         The tasks of the pipelines it serves.
     architectures
@@ -82,7 +83,7 @@ class RegisteredHead(ABC):
 
     @classmethod
     def reads_pair(cls, model: Any, reader: Any) -> bool:
-        """Return whether a pair's reader and class name are those of the models that the head serves."""
+        """Return whether the head serves pairs of such a reader and a model with such a class name."""
         if cls.reader != ("image_processor" if hasattr(reader, "do_normalize") else "tokenizer"):
             return False
         names = [base.__name__ for base in type(model).__mro__]
@@ -92,7 +93,7 @@ class RegisteredHead(ABC):
     def suits(cls, model: Any) -> bool:
         """Return whether a model with a matching class name or task can be wrapped.
 
-        Raise a `ModelError` that names the way out for a model that no head serves.
+        Raise a `ModelError` that says what to do for a model that no head serves.
         """
         return True
 
@@ -113,28 +114,28 @@ heads: Registry[RegisteredHead] = Registry("head", "pertinent.models.heads", "pe
 class Head(RegisteredHead):
     """The part of a model that turns a transformer's hidden states into an answer.
 
-    The encoder's plumbing (tokens, compaction, devices, embeddings) is shared: see `TransformerModel`.
+    `TransformerModel` does what all heads need: tokens, compaction, devices, embeddings.
 
     Attributes
     ----------
     output
-        What its numbers mean.
+        What the numbers mean.
     classes
-        A name for each of its columns; empty if these differ from input to input.
+        A name for each column; empty if the columns differ from input to input.
     columns_differ
         As in `Model`.
     reading
         The options of `TransformerModel` that `wrap` accepts.
     settings
-        Settings that its answers depend on, besides the network, the tokenizer and the output.
+        Settings that the answers depend on, besides the network, the tokenizer and the output.
     segments
-        The names of the two texts that it reads, if it reads pairs alone.
+        The names of the two texts of an input, if the head reads only pairs.
     reads_windows
-        Whether it makes one answer of the answers to all windows of a long text.
+        Whether it combines the answers to all windows of a long text.
     is_causal
-        Whether the network's tokens attend to earlier ones alone, as those of a language model.
+        Whether the network's tokens attend only to earlier ones, as in a language model.
     default_removal
-        The removal used by default.
+        The default removal.
     """
 
     output: Output
@@ -149,22 +150,22 @@ class Head(RegisteredHead):
 
     @classmethod
     def options(cls) -> list[str]:
-        """Return the settings of the head, and what a transformer's tokens are read by."""
+        """Return the settings of the head, and the options about reading texts."""
         return [*constructor_options(cls), *cls.reading]
 
     @classmethod
     def wrap(cls, model: Any, reader: Any, **options: Any) -> Model:
-        """Build the head, and the model with it."""
+        """Return the model with this head, constructed from its settings."""
         reading = {name: options.pop(name) for name in cls.reading if name in options}
         head = cls.from_model(model, **options)
-        return head.explained(TransformerModel(model, reader, head=head, **reading))
+        return head.finish(TransformerModel(model, reader, head=head, **reading))
 
     @classmethod
     def from_model(cls, model: Any, **settings: Any) -> Self:
         """Return the head of a transformers model."""
         return cls(**settings)
 
-    def explained(self, model: TransformerModel) -> Model:
+    def finish(self, model: TransformerModel) -> Model:
         """Return the model that is explained, by default the transformer with this head."""
         return model
 
@@ -172,63 +173,63 @@ class Head(RegisteredHead):
         """Raise an error unless the head suits this encoder, which is complete except for the head."""
 
     def forget(self) -> None:
-        """Forget what was derived from the network's parameters, because they have changed."""
+        """Discard what was derived from the network's parameters, because they have changed."""
 
     def prepare_network(self, encoder: TransformerModel) -> None:
-        """Find what the head needs of the network, before anything else is found out about it."""
+        """Inspect the network; called before the encoder inspects it."""
 
     def network(self, model: Any) -> Any:
-        """The part of the user's model, or of a copy of it, that computes what `answer_of` reads."""
+        """Return the part of the user's model, or of a copy of it, whose output `answer_of` reads."""
         return model
 
     # -- inputs --------------------------------------------------------------------------------------
 
     def prepare(self, raw: Any, features: Features | None, encoder: TransformerModel) -> TextInput | None:
-        """The tokenised input of a head that does not read plain texts; by default ``None``."""
+        """Return the tokenized input of a head that does not read plain texts; by default ``None``."""
         return None
 
     def text_of(self, raw: Any, encoder: TransformerModel) -> Text:
-        """The text that is tokenised, with the part of it that is never removed."""
+        """Return the text that is tokenized, including its fixed part."""
         return Text.from_input(raw)
 
     def check_input(self, input: TextInput, encoder: TransformerModel) -> None:
-        """Raise an error unless the tokenised input can be answered."""
+        """Raise an error unless the tokenized input can be answered."""
 
     def removal_of(self, input: TextInput) -> str:
-        """The removal used by default for this input."""
+        """Return the default removal for this input."""
         return self.default_removal
 
     def split(self, raw: Any) -> Iterable[Any] | None:
-        """The inputs in `raw`, or ``None`` if it is one."""
+        """Return the inputs in `raw`, or ``None`` if it is one input."""
         return modality_named(self.kind).split(raw)
 
     # -- answers -------------------------------------------------------------------------------------
 
     def columns_of(self, input: Input) -> tuple[str, ...]:
-        """A name for each of its columns for this input."""
+        """Return a name for each column for this input."""
         return self.classes
 
     def as_scale(self, input: Input, outputs: Floats, scale: Scale) -> Floats:
-        """Its rows for this input on the given scale."""
+        """Return the rows for this input on the given scale."""
         return self.output.as_scale(outputs, scale)
 
     @abstractmethod
     def answer_of(self, network_output: Any) -> torch.Tensor:
-        """The answer in what the network returned: (rows, …), or (rows, tokens, …) if each token has one."""
+        """Return the answer in the network's output: (rows, …), or (rows, tokens, …) for one per token."""
 
     def batch(self, parts: Sequence[TokenRows]) -> HeadBatch:
-        """A batch of these rows; its columns are the model's."""
+        """Return a batch of these rows; its columns are the model's."""
         return HeadBatch(parts)
 
     def followed_scores(
         self, seen: Callable[[], list[TokenRows]], encoder: TransformerModel
     ) -> FollowedScores:
-        """A function that makes the scores whose gradients are taken; by default the answer itself.
+        """Return a function that computes the scores whose gradients are taken; by default the answer itself.
 
         `seen` returns the rows at which the gradients are taken, as the network sees them.
         """
         return lambda answer, _: answer
 
     def details(self, input: TextInput, encoder: TransformerModel) -> dict[str, str]:
-        """What a person should be told about the prediction besides its numbers."""
+        """Return facts about the prediction to show besides its numbers."""
         return {}

@@ -1,9 +1,10 @@
-"""Tokenising a text into features, and collating the rows of many texts into one batch."""
+"""Batches of tokens, collated from rows of many texts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,17 @@ from pertinent.removals.base import TokenRows
 
 @dataclass(frozen=True, eq=False)
 class TokenBatch:
-    """Arrays (rows, length); `attend` is ``None`` if all tokens are attended to, `zeroed` if none is zero."""
+    """Rows of tokens of the same length.
+
+    Attributes
+    ----------
+    ids, types, positions
+        The ids, token types and positions of the tokens (rows, length).
+    attend
+        Which tokens may be attended to (rows, length); ``None`` if all.
+    zeroed
+        Which word embeddings are set to zero (rows, length); ``None`` if none.
+    """
 
     ids: Ints
     types: Ints
@@ -23,22 +34,21 @@ class TokenBatch:
     attend: Masks | None
     zeroed: Masks | None
 
-    def first(self, n: int) -> TokenBatch:
-        """A batch of the first n tokens of each row."""
-        own = vars(self).values()
-        return TokenBatch(*(None if array is None else array[:, :n] for array in own))  # type: ignore[arg-type]
+    def __getitem__(self, index: Any) -> TokenBatch:
+        """Return some of the rows, or of the rows and tokens."""
+        arrays = [None if array is None else array[index] for array in vars(self).values()]
+        return TokenBatch(*arrays)  # type: ignore[arg-type]
 
     def pick(self, rows: Ints) -> TokenBatch:
-        """A batch of some of the rows, with the same length."""
-        own = vars(self).values()
-        return TokenBatch(*(None if array is None else array[rows] for array in own))  # type: ignore[arg-type]
+        """Return some of the rows."""
+        return self[rows]
 
 
 def without_needless_mask(batch: TokenBatch) -> TokenBatch:
-    """The batch for a network whose tokens attend to earlier ones alone: padding at the end hides itself.
+    """Return the batch for a causal network, without a mask if the mask hides only padding at the end.
 
-    If the tokens of every row are the first ones at the first positions, nothing must be hidden. Otherwise
-    there is always a mask: without one, transformers takes gaps between positions for several texts.
+    Otherwise the batch always has a mask: without one, transformers takes gaps between positions for the
+    boundaries of several texts.
     """
     attend = np.ones(batch.ids.shape, dtype=np.bool_) if batch.attend is None else batch.attend
     order = np.arange(attend.shape[1])
@@ -48,56 +58,73 @@ def without_needless_mask(batch: TokenBatch) -> TokenBatch:
 
 
 def one_row(ids: Sequence[int]) -> TokenBatch:
-    """A batch of one row of these tokens, with nothing hidden."""
-    plain = np.array(ids)[None]
-    return TokenBatch(plain, np.zeros_like(plain), np.arange(plain.shape[1])[None], None, None)
+    """Return a batch of one row of these tokens, with nothing hidden."""
+    row = np.array(ids)[None]
+    return TokenBatch(row, np.zeros_like(row), np.arange(row.shape[1])[None], None, None)
 
 
 def whole_rows(tokens: Tokens, n: int = 1) -> TokenRows:
-    """The whole text, in each of n rows."""
+    """Return n rows of the whole text."""
     return TokenRows(tokens, np.ones((n, len(tokens.ids)), dtype=np.bool_))
 
 
 def collate(parts: Sequence[TokenRows], compact: Sequence[bool], pad_id: int) -> TokenBatch:
-    """One batch of the rows of all parts; of `compact` parts the tokens not attended to are left out."""
-    alike = all(compact) and all(p.ids is None and p.zeroed is None and not p.renumber for p in parts)
-    own = [_flatten_alike(parts)] if alike else map(_flatten, parts, compact)
-    each, flats = zip(*own, strict=True)
-    lengths = np.concatenate(each)
+    """Return one batch of the rows of all parts; `compact` parts omit the tokens that are not attended to."""
+    if all(compact) and all(p.ids is None and p.zeroed is None and not p.renumber for p in parts):
+        flattened = [_flatten_compact(parts)]
+    else:
+        flattened = [_flatten(part, is_compact) for part, is_compact in zip(parts, compact, strict=True)]
+    lengths = np.concatenate([lengths for lengths, _ in flattened])
+    flats = [flat for _, flat in flattened]
     if not lengths.all():
         raise InputError(
             "Nothing is left of this text when all its features are removed, as the tokenizer adds no "
             "special tokens; choose the removal 'mask-token' or 'pad-token'."
         )
     shape = (len(lengths), int(lengths.max()))
-    full = bool((lengths == shape[1]).all())
-    place = None if full else (np.repeat(np.arange(len(lengths)), lengths), _within(lengths))
+    is_full = bool((lengths == shape[1]).all())
+    slots = None if is_full else (np.repeat(np.arange(len(lengths)), lengths), _count_within(lengths))
 
-    def lay(values: Sequence[Array | None], padding: int, default: bool = False) -> Array:
-        """Rows of equal length; a part without values of its own has the default for each token."""
-        known = [
-            np.full(len(flat.ids), default) if own is None else own
-            for flat, own in zip(flats, values, strict=True)
-        ]
-        concatenated = np.concatenate(known)
-        if place is None:
+    def lay_out(values: Sequence[Array | None], padding: int, default: bool = False) -> Array:
+        """Return rows of equal length; parts without values have the default."""
+        concatenated = np.concatenate(
+            [
+                np.full(len(flat.ids), default) if array is None else array
+                for flat, array in zip(flats, values, strict=True)
+            ]
+        )
+        if slots is None:
             return concatenated.reshape(shape)
-        laid = np.full(shape, padding, dtype=concatenated.dtype)
-        laid[place] = concatenated
-        return laid
+        rows = np.full(shape, padding, dtype=concatenated.dtype)
+        rows[slots] = concatenated
+        return rows
 
     attend, zeroed = [flat.attend for flat in flats], [flat.zeroed for flat in flats]
+    attends_to_all = is_full and all(array is None for array in attend)
     return TokenBatch(
-        lay([flat.ids for flat in flats], pad_id),
-        lay([flat.types for flat in flats], 0),
-        lay([flat.positions for flat in flats], 0),
-        None if full and all(own is None for own in attend) else lay(attend, 0, default=True),
-        None if all(own is None for own in zeroed) else lay(zeroed, 0),
+        lay_out([flat.ids for flat in flats], pad_id),
+        lay_out([flat.types for flat in flats], 0),
+        lay_out([flat.positions for flat in flats], 0),
+        None if attends_to_all else lay_out(attend, 0, default=True),
+        None if all(array is None for array in zeroed) else lay_out(zeroed, 0),
     )
 
 
+def lay_out_like_ids(
+    parts: Sequence[TokenRows], compact: Sequence[bool], values: Sequence[Ints], padding: int
+) -> Ints:
+    """Return values of tokens, (rows, length) for each part, in the layout of the batch from `collate`."""
+    rows = [replace(part, ids=ids, zeroed=None) for part, ids in zip(parts, values, strict=True)]
+    return collate(rows, compact, padding).ids
+
+
+def order_first(chosen: Masks) -> Ints:
+    """Return the slots of each row, the chosen ones first, each group in its original order."""
+    return np.argsort(~chosen, axis=1, kind="stable")
+
+
 def _flatten(rows: TokenRows, compact: bool) -> tuple[Ints, TokenBatch]:
-    """The length of each row, and the tokens of all rows, concatenated."""
+    """Return the length of each row, and the tokens of all rows, concatenated."""
     n, length = rows.attend.shape
     if compact or rows.renumber:
         flat = rows.attend.ravel().nonzero()[0]
@@ -110,14 +137,14 @@ def _flatten(rows: TokenRows, compact: bool) -> tuple[Ints, TokenBatch]:
     return lengths, TokenBatch(
         rows.tokens.ids[column] if rows.ids is None else rows.ids.ravel()[flat],
         rows.tokens.types[column],
-        _within(lengths) if rows.renumber else column,
+        _count_within(lengths) if rows.renumber else column,
         rows.attend.ravel() if hides else None,
         None if rows.zeroed is None else rows.zeroed.ravel()[flat],
     )
 
 
-def _flatten_alike(parts: Sequence[TokenRows]) -> tuple[Ints, TokenBatch]:
-    """Like `_flatten`, of many compact parts at once, whose rows differ from their texts in nothing else."""
+def _flatten_compact(parts: Sequence[TokenRows]) -> tuple[Ints, TokenBatch]:
+    """Do the same as `_flatten` for many compact parts together whose tokens are not changed."""
     n_rows, widths = np.array([part.attend.shape for part in parts]).T
     flat = np.concatenate([part.attend.ravel() for part in parts]).nonzero()[0]
     ends = np.cumsum(np.repeat(widths, n_rows))
@@ -129,6 +156,6 @@ def _flatten_alike(parts: Sequence[TokenRows]) -> tuple[Ints, TokenBatch]:
     return lengths, TokenBatch(ids[first + column], types[first + column], column, None, None)
 
 
-def _within(lengths: Ints) -> Ints:
-    """0, 1, 2 … within each row."""
+def _count_within(lengths: Ints) -> Ints:
+    """Return 0, 1, 2 … within each row."""
     return np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)

@@ -1,4 +1,4 @@
-"""Windows: overlapping parts of a text that is longer than a transformer reads at once."""
+"""Overlapping windows of a text that is longer than a transformer reads."""
 
 from __future__ import annotations
 
@@ -12,26 +12,25 @@ from pertinent.errors import InputError, require, unknown
 from pertinent.inputs.text import Text
 
 LONG_TEXTS = ("truncate", "windows")
-"""What can be done with a text that is longer than a model reads at once."""
+"""Ways to read a text that is longer than a model reads."""
 
-LEAST_ROOM = 4
-"""Smallest number of tokens of a long text in a window, beside its special tokens and the other text."""
+MIN_TOKENS = 4
+"""Smallest number of tokens of a long text in a window, not counting special tokens and the other text."""
 
 
 @dataclass(frozen=True)
 class Windows:
-    """Cuts long texts into windows, of which each shares `overlap` tokens with the next.
+    """A way to divide long texts into windows that share `overlap` tokens with the next one.
 
-    They are those of the tokenizer itself, with ``stride=overlap``. Each begins and ends with the tokenizer's
-    special tokens, and of a pair each has the whole of the other text. By default a quarter of the tokens
-    that a window has of the long text are shared.
+    The windows are those of the tokenizer with ``stride=overlap``. Each has the tokenizer's special tokens
+    and, of a pair, the whole other text. By default a window shares a quarter of its tokens of the long text.
     """
 
     overlap: int | None = None
 
     @classmethod
     def from_setting(cls, long_texts: str, max_length: int) -> Windows | None:
-        """What ``"windows"`` or ``"windows:64"`` means; ``None`` if long texts are truncated.
+        """Parse ``"windows"`` or ``"windows:64"``; return ``None`` for ``"truncate"``.
 
         >>> Windows.from_setting("windows:64", 256), Windows.from_setting("truncate", 256)
         (Windows(overlap=64), None)
@@ -47,40 +46,39 @@ class Windows:
         return cls(int(overlap))
 
     def cut(self, text: Text, tokenizer: Any, max_length: int) -> tuple[list[Any], Ints]:
-        """The windows of a text, and which token of which segment each of their tokens is.
+        """Return the windows of a text, in its order, and the segment and number of each of their tokens.
 
-        The windows are encodings of the `tokenizers` library, in the order of the text. The rows of the array
-        are (segment, number of the token in it); the segment of a special token is −1.
+        The windows are encodings of the `tokenizers` library; the array is as in `number_tokens`.
         """
-        alone = [tokenizer(own, add_special_tokens=False, verbose=False) for own in text.segments]
-        lengths = [len(own["input_ids"]) for own in alone]
+        segments = [tokenizer(segment, add_special_tokens=False, verbose=False) for segment in text.segments]
+        lengths = [len(encoded["input_ids"]) for encoded in segments]
         segment = {"first": 1, "second": 0}.get(text.fixed, int(np.argmax(lengths)))
         special = tokenizer.num_special_tokens_to_add(pair=text.second is not None)
-        room = max_length - special - (sum(lengths) - lengths[segment])
-        overlap = room // 4 if self.overlap is None else self.overlap
-        if room < max(LEAST_ROOM, overlap + 1):
+        available = max_length - special - (sum(lengths) - lengths[segment])
+        overlap = available // 4 if self.overlap is None else self.overlap
+        if available < max(MIN_TOKENS, overlap + 1):
             raise InputError(
                 f"The text cannot be read in windows of {max_length} tokens that overlap by {overlap}: "
-                f"beside special tokens{' and the other text' if text.second else ''} there is room for "
-                f"{room} tokens. Choose a smaller overlap, as in long_texts='windows:8', or 'truncate'."
+                f"besides special tokens{' and the other text' if text.second else ''} a window holds "
+                f"{available} tokens. Choose a smaller overlap, as in long_texts='windows:8', or 'truncate'."
             )
-        only = ("only_first", "only_second")[segment]
-        encoded = tokenizer(*text.segments, truncation=only, max_length=max_length, stride=overlap)
+        truncation = ("only_first", "only_second")[segment]
+        encoded = tokenizer(*text.segments, truncation=truncation, max_length=max_length, stride=overlap)
         windows = [encoded.encodings[0], *encoded.encodings[0].overflowing]
-        first = np.arange(len(windows)) * (room - overlap)
-        if tokenizer.truncation_side == "left":  # counted from the end of the text, where the first one is
-            first = np.maximum(0, lengths[segment] - room - first)
-        numbers = [numbered(window) for window in windows]
+        first = np.arange(len(windows)) * (available - overlap)
+        if tokenizer.truncation_side == "left":  # the first window is at the end of the text
+            first = np.maximum(0, lengths[segment] - available - first)
+        numbers = [number_tokens(window) for window in windows]
         for start, number in zip(first, numbers, strict=True):
             number[number[:, 0] == segment, 1] += start
         order = np.argsort(first)
         return [windows[i] for i in order], np.concatenate([numbers[i] for i in order])
 
 
-def numbered(encoding: Any) -> Ints:
-    """The segment of each token, −1 for special ones, and its number among those of the segment."""
-    segment = np.array([-1 if own is None else own for own in encoding.sequence_ids], dtype=np.int64)
-    number = np.empty_like(segment)
-    for own in (-1, 0, 1):
-        number[segment == own] = np.arange((segment == own).sum())
-    return np.column_stack([segment, number])
+def number_tokens(encoding: Any) -> Ints:
+    """Return the segment of each token, −1 for special ones, and its number in the segment (tokens, 2)."""
+    segments = np.array([-1 if i is None else i for i in encoding.sequence_ids], dtype=np.int64)
+    numbers = np.empty_like(segments)
+    for segment in (-1, 0, 1):
+        numbers[segments == segment] = np.arange((segments == segment).sum())
+    return np.column_stack([segments, numbers])

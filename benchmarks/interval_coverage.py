@@ -1,6 +1,6 @@
 """Coverage of 95% intervals on small games with known values.
 
-    OMP_NUM_THREADS=1 python benchmarks/coverage.py [--seeds 100] [--methods banzhaf shapley ...]
+    OMP_NUM_THREADS=1 python benchmarks/interval_coverage.py [--seeds 100] [--methods banzhaf shapley ...]
         [--games AND OR ...] [--most-evaluations 300] [--json out.json] [--before old.json]
 
 A cell is a game, a number of features and a budget from d + 2 to 2^d − 2. Prints every cell in which fewer
@@ -11,19 +11,19 @@ also prints the median ratio of interval widths on smooth games to those of an e
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import new_parser
 
-from pertinent import asks
 from pertinent.array_types import Floats, Masks
-from pertinent.explainers.base import Explainer, Finding, Task, explainers
+from pertinent.explainers.base import explainers
 from pertinent.explainers.shapley.interaction_index import INDICES, exact_pairs
 from pertinent.masks import all_coalitions, shapley_values_of
+from pertinent.testing.games import Game, play
 
 METHODS = ("banzhaf", "shapley", "kernel-shap", "shapley-sampling", "shapley-interactions")
 FEATURES = (4, 5, 6, 7, 8, 10, 12)
@@ -82,30 +82,12 @@ GAMES: dict[str, Callable[[int], Values]] = {
 
 def budgets(d: int, most: int) -> list[int]:
     """Return the budgets of a grid row, from d + 2 to 2^d − 2."""
-    found = {d + 2, 2 * d, 2 * d + 2, 3 * d, 5 * d, 10 * d, 2 ** (d - 1), 2**d - 2}
-    return sorted(budget for budget in found if budget <= min(most, 2**d - 2))
-
-
-def play(explainer: Explainer, table: Floats, budget: int, seed: int) -> Finding:
-    """Explain a game given by its value for every mask in binary order."""
-    d = len(table).bit_length() - 1
-    task = Task(d, 0, table[-1:], budget, (0.5,), np.random.default_rng(seed))
-    algorithm, answer = explainer.explain(task), None
-    while True:
-        try:
-            question = algorithm.send(answer)
-        except StopIteration as stop:
-            finding: Finding = stop.value
-            return finding
-        if isinstance(question, asks.Compute):
-            answer = question.compute()
-        else:
-            assert isinstance(question, asks.Values)
-            answer = table[question.masks @ (1 << np.arange(d))][:, None]
+    grid = {d + 2, 2 * d, 2 * d + 2, 3 * d, 5 * d, 10 * d, 2 ** (d - 1), 2**d - 2}
+    return sorted(budget for budget in grid if budget <= min(most, 2**d - 2))
 
 
 def true_values(method: str, table: Floats) -> Floats:
-    """Return what a method estimates: values of features, or of pairs of features."""
+    """Return the values that a method estimates, of features or of pairs of features."""
     if method == "shapley-interactions":
         d = len(table).bit_length() - 1
         return exact_pairs(INDICES["k-sii"], table[:, None])[..., 0][np.triu_indices(d, 1)]
@@ -113,7 +95,7 @@ def true_values(method: str, table: Floats) -> Floats:
 
 
 def banzhaf_of(table: Floats) -> Floats:
-    """Return the Banzhaf values of a game given by its value for every mask in binary order."""
+    """Return the Banzhaf values of a game from its values for all masks in binary order."""
     signs = np.where(all_coalitions(len(table).bit_length() - 1), 2.0, -2.0)
     return np.asarray(signs.T @ table / len(table))
 
@@ -125,17 +107,18 @@ def measure(method: str, game: str, d: int, budget: int, seeds: int) -> dict[str
     explainer, span = explainers.make(method), float(np.ptp(table))
     scores, errors, warned = [], [], []
     for seed in range(seeds):
-        found = play(explainer, table, budget, seed)
-        if found.interactions is None:
-            assert found.scores is not None
-            assert found.standard_errors is not None
-            scores.append(found.scores[0])
-            errors.append(found.standard_errors[0])
+        played = Game(d, lambda masks: table[masks @ (1 << np.arange(d))][:, None])
+        finding = play(explainer, played, budget=budget, sparsities=(0.5,), seed=seed)
+        if finding.interactions is None:
+            assert finding.scores is not None
+            assert finding.standard_errors is not None
+            scores.append(finding.scores[0])
+            errors.append(finding.standard_errors[0])
         else:
             pairs = np.triu_indices(d, 1)
-            scores.append(found.interactions.values[0][pairs])
-            errors.append(found.interactions.standard_errors[0][pairs])
-        warned.append(bool(found.warnings))
+            scores.append(finding.interactions.values[0][pairs])
+            errors.append(finding.interactions.standard_errors[0][pairs])
+        warned.append(bool(finding.warnings))
     half_widths = 1.96 * np.array(errors)
     stated = np.isfinite(half_widths) & ~np.array(warned)[:, None]
     covered = np.abs(np.array(scores) - truth) <= half_widths + ROUNDING * span
@@ -153,7 +136,7 @@ def measure(method: str, game: str, d: int, budget: int, seeds: int) -> dict[str
 
 
 def is_wrong(cell: dict[str, Any]) -> bool:
-    """Return whether intervals are stated and cover too rarely."""
+    """Return whether too few of the stated intervals cover the true value."""
     return cell["coverage"] is not None and cell["coverage"] < LEAST_COVERAGE
 
 
@@ -182,13 +165,12 @@ def _key(cell: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = new_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--methods", nargs="+", default=METHODS)
     parser.add_argument("--games", nargs="+", choices=GAMES, default=list(GAMES), metavar="GAME")
     parser.add_argument("--most-evaluations", type=int, default=300)
-    parser.add_argument("--json", type=Path, help="write the cells here")
-    parser.add_argument("--before", type=Path, help="cells of an earlier run, to compare widths with")
+    parser.add_argument("--before", type=Path, help="the JSON file of an earlier run, to compare widths with")
     arguments = parser.parse_args()
     cells = []
     for method in arguments.methods:
@@ -201,7 +183,7 @@ def main() -> None:
                         if is_wrong(cells[-1]):
                             print(cells[-1], flush=True)
     if arguments.json:
-        arguments.json.write_text(json.dumps(cells, indent=1))
+        Path(arguments.json).write_text(json.dumps(cells, indent=1))
     summarize(cells, json.loads(arguments.before.read_text()) if arguments.before else [])
 
 

@@ -1,0 +1,44 @@
+"""Assignment of tokens to features."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pertinent.array_types import Ints, Masks
+
+
+def token_spans(numbers: Ints, places: Ints, removable: Masks) -> tuple[Ints, Ints]:
+    """Return a span for each distinct removable token, in the order of the text, and the span of each token.
+
+    Parameters
+    ----------
+    numbers
+        The number of each token, in rows (tokens, …); a token in two windows has the same number twice.
+    places
+        The characters of each token, (segment, start, end).
+    removable
+        Which tokens may be removed.
+    """
+    _, first, span = np.unique(numbers[removable], axis=0, return_index=True, return_inverse=True)
+    owners = np.full(len(numbers), -1)
+    owners[removable] = span.ravel()
+    return places[removable][first], owners
+
+
+def assign_tokens(spans: Ints, places: Ints, *, gaps: bool) -> tuple[Ints, Ints]:
+    """Return the spans that have a token, and the span of each token, −1 for none.
+
+    A token belongs to the first span with which it shares a character. A token between spans belongs to the
+    next span of its segment, or to the last, if `gaps`, else to none. Spans and `places` of tokens are rows
+    of (segment, start, end).
+    """
+    owners = np.full(len(places), -1)
+    for segment in np.unique(spans[:, 0]):
+        tokens, indices = (np.flatnonzero(rows[:, 0] == segment) for rows in (places, spans))
+        starts, ends = places[tokens, 1:].T
+        nearest = indices[np.minimum(np.searchsorted(spans[indices, 2], starts, "right"), len(indices) - 1)]
+        _, first, last = spans[nearest].T
+        overlaps = (first < np.maximum(ends, starts + 1)) & (starts < last)
+        owners[tokens] = nearest if gaps else np.where(overlaps, nearest, -1)
+    used = np.unique(owners[owners >= 0])
+    return spans[used], np.where(owners >= 0, np.searchsorted(used, owners), -1)
