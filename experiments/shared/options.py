@@ -7,9 +7,12 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+
+T = TypeVar("T")
 
 _ENTRY = re.compile(r"^(\w[\w, ]*)\n((?: {4}.*\n?|\n)+)", re.MULTILINE)
 
@@ -46,6 +49,16 @@ def options_for(function: Callable[..., Any], arguments: argparse.Namespace) -> 
     """Return those options of a function that were set on the command line."""
     values = vars(arguments)
     return {p.name: values[p.name] for p in keyword_parameters(function) if p.name in values}
+
+
+def changed(sizes: T, words: Sequence[str]) -> T:
+    """Return a dataclass of numbers with changes such as ``texts=100``."""
+    names = [field.name for field in fields(sizes)]  # type: ignore[arg-type]
+    changes = dict(word.partition("=")[::2] for word in words)
+    for name, value in changes.items():
+        if name not in names or not value.isdigit():
+            raise SystemExit(f"--sizes must be NAME=NUMBER with a name of {', '.join(names)}; got {name}.")
+    return replace(sizes, **{name: int(value) for name, value in changes.items()})  # type: ignore[type-var]
 
 
 def _add(parser: argparse.ArgumentParser, parameter: inspect.Parameter, hint: Any, text: str) -> None:

@@ -1,150 +1,116 @@
-"""FI for every class (Table 5), L2X by K (App. G), and LIME and FI by setting (Tables 14, 18, Figure 5).
-
-    python experiments/vo2023/extra.py --data DATA --results RESULTS [--sets imdb]
-
-The black boxes are those of `baselines.py`, in the same folder. Each part writes one JSON file into RESULTS,
-as far as it has come.
-"""
+"""FI for every class (Table 5), L2X by K (App. G), and LIME and FI by setting (Tables 14, 18, Figure 5)."""
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from forms import TAUS, K
-from paper_form import BOXES, Options, add_options, black_box, options_of
-from sets import TEXTS
 
 import pertinent
+from experiments.shared.stages import Run
+from experiments.vo2023.fitting import SIZES, Sizes, fit_aim, load, values_of
+from experiments.vo2023.forms import TAUS, K, selected
 from pertinent.metrics.top_features import ClassFaithfulness, ClassIoU, Faithfulness
 from pertinent.results.explanation import Explanations
 
 FI = "functional-information"
-SAMPLES = (50, 100, 200, 500, 1000, 2000, 5000)
-"""Evaluations of LIME (Figure 5)."""
-WIDTHS = (15, 20, 25, 30, 35)
-"""Kernel widths of LIME (Table 14)."""
-DRAWS = (50, 100, 200)
-"""Draws of functional information (Table 18)."""
-SIZES = (5, 10, 20)
-PARTS = ("classes", "sizes", "samples", "widths", "draws")
+SETTINGS: dict[str, tuple[str, str, tuple[int, ...], dict[str, int]]] = {
+    "samples": ("lime", "samples", (50, 100, 200, 500, 1000, 2000, 5000), {}),
+    "widths": ("lime", "kernel_width", (15, 20, 25, 30, 35), {"samples": 1000}),
+    "draws": (FI, "samples", (50, 100, 200), {}),
+}
+"""Parts by setting: method, setting, values, and fixed settings (Figure 5, Tables 14 and 18)."""
+PARTS = ("classes", "sizes", *SETTINGS)
 WORDS = 40
 """Texts whose words are kept."""
 
 
-def every_class(options: Options, which: str, n: int, method: str) -> Iterator[dict[str, Any]]:
-    """A method that explains one class at a time, for each class: how often that class is then predicted."""
-    model, _, test, _ = black_box(which, BOXES[0], options)
-    of_class: list[Any] = []
-    while not of_class or len(of_class) < len(of_class[0][0].classes):
-        found = pertinent.explain(
-            model, test[:n], method, target=len(of_class), removal="pad-token", progress=False
-        )
-        of_class.append(list(found))
-    together = as_one(of_class)
-    values = {}
-    for name, metric in {
-        "class-faithfulness": ClassFaithfulness(k=K),
-        "class-iou": ClassIoU(k=K),
-        **{f"class-faithfulness {c}": ClassFaithfulness(k=K, target=c) for c in range(len(of_class))},
-    }.items():
-        rows = pertinent.evaluate(model, Explanations(together), [metric], progress=False).rows
-        values[name] = [row.value for row in rows]
-    yield {"values": values, "words": [[word for word, _ in e.top(2 * K)] for e in together]}
+def measure_part(run: Run, dataset: str, part: str, sizes: Sizes) -> Iterator[dict[str, Any]]:
+    """Yield the record of a part, after each setting."""
+    if part == "classes":
+        return explain_classes(run, dataset, sizes)
+    return (
+        explain_sizes(run, dataset, sizes) if part == "sizes" else explain_settings(run, dataset, part, sizes)
+    )
 
 
-def as_one(of_class: Sequence[Sequence[Any]]) -> list[Any]:
-    """Explanations of single classes, as explanations that have the scores of all of them."""
+def explain_classes(run: Run, dataset: str, sizes: Sizes) -> Iterator[dict[str, Any]]:
+    """Explain each class by FI, which explains one at a time, and measure how often it is then predicted."""
+    subject = load(run, dataset, sizes)
+    by_class: list[Any] = []
+    while not by_class or len(by_class) < len(by_class[0][0].classes):
+        options: dict[str, Any] = {"target": len(by_class), "removal": "pad-token", "progress": False}
+        by_class.append(list(pertinent.explain(subject.model, subject.test[: sizes.sampled], FI, **options)))
+    explanations = Explanations(join_classes(by_class))
+    metrics = {"class-faithfulness": ClassFaithfulness(k=K), "class-iou": ClassIoU(k=K)}
+    metrics |= {f"class-faithfulness {c}": ClassFaithfulness(k=K, target=c) for c in range(len(by_class))}
+    values = {name: values_of(subject.model, explanations, metric) for name, metric in metrics.items()}
+    yield {"values": values, "words": [[word for word, _ in e.top(2 * K)] for e in explanations]}
+
+
+def join_classes(by_class: Sequence[Sequence[Any]]) -> list[Any]:
+    """Return explanations of single classes as explanations with the scores of all classes."""
     return [
-        replace(own[0], class_scores=np.stack([e.scores for e in own])) for own in zip(*of_class, strict=True)
+        replace(several[0], class_scores=np.stack([e.scores for e in several]))
+        for several in zip(*by_class, strict=True)
     ]
 
 
-def by_setting(
-    options: Options, which: str, n: int, method: str, settings: Sequence[Mapping[str, int]]
-) -> Iterator[dict[str, Any]]:
-    """The top 10 words of a method by its settings so far: how faithful they are, and the seconds a text."""
-    model, _, test, _ = black_box(which, BOXES[0], options)
-    result: dict[str, Any] = {}
-    for own in settings:
-        start = time.perf_counter()
-        found = pertinent.explain(model, test[:n], method, **own, removal="pad-token", progress=False)
-        seconds = (time.perf_counter() - start) / n
-        rows = pertinent.evaluate(model, found, [Faithfulness(k=K)], progress=False).rows
-        result[str(next(iter(own.values())))] = {
-            "faithfulness": [row.value for row in rows],
-            "seconds": seconds,
-            "words": [[word for word, _ in e.top(K)] for e in found],
+def explain_settings(run: Run, dataset: str, part: str, sizes: Sizes) -> Iterator[dict[str, Any]]:
+    """Measure the top 10 words of a method by its settings: faithfulness, and the seconds of a text."""
+    subject = load(run, dataset, sizes)
+    method, setting, values, fixed = SETTINGS[part]
+    test, result = subject.test[: sizes.sampled], dict[str, Any]()
+    for value in values:
+        start, settings = time.perf_counter(), fixed | {setting: value}
+        explanations = pertinent.explain(
+            subject.model, test, method, removal="pad-token", progress=False, **settings
+        )
+        result[str(value)] = {
+            "seconds": (time.perf_counter() - start) / len(test),
+            "faithfulness": values_of(subject.model, explanations, Faithfulness(k=K)),
+            "words": [[word for word, _ in e.top(K)] for e in explanations],
         }
         yield result
 
 
-def words_by_size(options: Options, which: str, tau: float) -> Iterator[dict[str, Any]]:
-    """The top K words of L2X fitted with each K, in its paper's form; then those of one AIM, too."""
-    model, inputs, test, _ = black_box(which, BOXES[0], options)
-    common = {"removal": "pad-token", "seed": 0, "progress": False}
-    training = {"epochs": options.epochs, "batch_size": options.batch_size, "patience": None}
-    result: dict[str, Any] = {"texts": test[:WORDS], "words": {}, "faithfulness": {}}
+def explain_sizes(run: Run, dataset: str, sizes: Sizes) -> Iterator[dict[str, Any]]:
+    """Record the top K words of L2X fitted with each K, in its paper's form; then also those of one AIM."""
+    subject = load(run, dataset, sizes)
+    options: dict[str, Any] = {"removal": "pad-token", "seed": 0, "progress": False}
+    result: dict[str, Any] = {"texts": subject.test[:WORDS], "words": {}, "faithfulness": {}}
     for k in SIZES:
-        own = {"k": k, "subsets": "selected", "temperature": tau}
-        fitted = pertinent.fit(model, inputs[: options.fit_on], "l2x", **common, **training, **own)
-        found = pertinent.explain(model, test, fitted, **common)
-        result["words"][f"l2x {k}"] = [[word for word, _ in e.top(k)] for e in found]
-        rows = pertinent.evaluate(model, found, [Faithfulness(k=k)], progress=False).rows
-        result["faithfulness"][f"l2x {k}"] = [row.value for row in rows]
+        fitted = fit_aim(subject, sizes, "l2x", **options | selected(TAUS["l2x"][1]) | {"k": k})
+        explanations = pertinent.explain(subject.model, subject.test, fitted, **options)
+        result["words"][f"l2x {k}"] = [[word for word, _ in e.top(k)] for e in explanations]
+        result["faithfulness"][f"l2x {k}"] = values_of(subject.model, explanations, Faithfulness(k=k))
     yield result
-    aim = pertinent.fit(model, inputs[: options.fit_on], "aim", **common, **training)
-    found = pertinent.explain(model, test, aim, **common)
-    for k in SIZES:
-        result["words"][f"aim {k}"] = [[word for word, _ in e.top(k)] for e in found]
-    yield result
-
-
-def nested(words: Sequence[Sequence[str]], more: Sequence[Sequence[str]]) -> float:
-    """The share of texts' words that are also among those for a larger K."""
-    return float(
-        np.mean([np.mean([word in wide for word in own]) for own, wide in zip(words, more, strict=True)])
+    explanations = pertinent.explain(
+        subject.model, subject.test, fit_aim(subject, sizes, **options), **options
     )
+    for k in SIZES:
+        result["words"][f"aim {k}"] = [[word for word, _ in e.top(k)] for e in explanations]
+    yield result
 
 
-def main() -> None:
-    """Make what is not there."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--results", type=Path, required=True)
-    parser.add_argument("--sets", nargs="+", choices=TEXTS, default=TEXTS)
-    parser.add_argument("--parts", nargs="+", default=PARTS, choices=PARTS)
-    parser.add_argument("--sampled", type=int, default=100, help="texts for methods that sample each of them")
-    add_options(parser, test=200)
-    arguments = parser.parse_args()
-    options = options_of(arguments)
-    for folder in (arguments.folder, arguments.results):
-        folder.mkdir(parents=True, exist_ok=True)
-    for which in arguments.sets:
-        common = options, which, arguments.sampled
-        parts: dict[str, Callable[[], Iterator[dict[str, Any]]]] = {
-            "classes": partial(every_class, *common, FI),
-            "samples": partial(by_setting, *common, "lime", [{"samples": n} for n in SAMPLES]),
-            "widths": partial(
-                by_setting, *common, "lime", [{"kernel_width": w, "samples": 1000} for w in WIDTHS]
-            ),
-            "draws": partial(by_setting, *common, FI, [{"samples": n} for n in DRAWS]),
-            "sizes": partial(words_by_size, options, which, TAUS["l2x"][1]),
-        }
-        for name in arguments.parts:
-            path = arguments.results / f"{which} {name}.json"
-            if not path.is_file():
-                for found in parts[name]():
-                    path.write_text(json.dumps(found))
-                print(f"{which}, {name}: done", flush=True)
+def nested_share(words: Sequence[Sequence[str]], more: Sequence[Sequence[str]]) -> float:
+    """Return the share of texts' words that are also among those for a larger K."""
+    pairs = zip(words, more, strict=True)
+    return float(np.mean([np.mean([word in wide for word in own]) for own, wide in pairs]))
 
 
-if __name__ == "__main__":
-    main()
+def stays(record: Mapping[str, Any]) -> dict[str, float]:
+    """Return the share of each method's words for one K that stay for the next."""
+    if "stay" in record:
+        return dict(record["stay"])
+    words, pairs = record["words"], pairwise(SIZES)
+    return {
+        f"{row} {k}": nested_share(words[f"{row} {k}"], words[f"{row} {more}"])
+        for k, more in pairs
+        for row in ("l2x", "aim")
+        if f"{row} {k}" in words
+    }

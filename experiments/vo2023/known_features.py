@@ -1,23 +1,21 @@
-"""The features that a decision depends on, where they are known: what each method finds of them.
+"""Tasks with known features: what each method finds of the columns that a decision depends on.
 
-python experiments/vo2023/known_features.py [--tasks xor switch] [--methods l2x invase]
-
-Rows of ten independent normal columns, as in Chen et al. 2018 (Section 4.1), with the coefficients of Yoon
-et al. 2019. The black box answers with the true P(y | x). Removed columns are drawn from 20 other rows, so
-that it nearly answers with P(y | x_S), and every column that it depends on matters for every row.
-Prints a row for each task and method, as soon as it is measured: means over seeds.
+Rows have ten independent normal columns, as in Chen et al. 2018 (Section 4.1), with the coefficients of
+Yoon et al. 2019. The black box answers with the true P(y | x). Removed columns are drawn from 20 other rows,
+so that it nearly answers with P(y | x_S), and every column that it depends on matters for every row.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 import pertinent
+from experiments.shared.pages import table
+from experiments.shared.stages import Run
 from pertinent.array_types import Floats, Masks
 from pertinent.removals import FromBackground
 
@@ -43,15 +41,15 @@ METHODS: dict[str, dict[str, Any]] = {
     "maple": {},
     "kernel-shap": {"budget": 512},
 }
-"""The settings of each; a word after the comma tells two variants of a method apart."""
+"""Settings of each method; the words after a comma distinguish variants of a method."""
 SIGNED = ("aim", "maple", "kernel-shap")
-"""Methods whose scores tell a direction: columns are ranked by the scores' sizes, as in L2X's experiments."""
+"""Methods with signed scores: columns are ranked by their magnitude, as in L2X's experiments."""
 COUNTS = ("invase", "magnex")
-"""Methods that learn how many columns to select: those above one half."""
+"""Methods that learn how many columns to select: those with a score above one half."""
 
 
 def log_odds(task: str, x: Floats) -> Floats:
-    """The logarithm of the odds of the second class."""
+    """Return the log-odds of the second class."""
     if task == "xor":
         return np.asarray(x[:, 0] * x[:, 1])
     if task == "orange skin":
@@ -62,7 +60,7 @@ def log_odds(task: str, x: Floats) -> Floats:
 
 
 def black_box(task: str) -> Callable[[Any], Floats]:
-    """P(y | x)."""
+    """Return a function from rows to P(y | x)."""
 
     def classify(rows: Any) -> Floats:
         p = 1 / (1 + np.exp(-np.clip(log_odds(task, np.asarray(rows, dtype=float)), -50, 50)))
@@ -72,7 +70,7 @@ def black_box(task: str) -> Callable[[Any], Floats]:
 
 
 def draw_rows(task: str, n: int, seed: int) -> Floats:
-    """Independent normal columns; the last one of a switch has two modes."""
+    """Return rows of independent normal columns; the last column of a switch has two modes."""
     rng = np.random.default_rng([seed, n])
     x = rng.normal(size=(n, N_COLUMNS))
     if task == "switch":
@@ -81,81 +79,75 @@ def draw_rows(task: str, n: int, seed: int) -> Floats:
 
 
 def relevant(task: str, x: Floats) -> Masks:
-    """The columns that the answer to each row depends on."""
-    found = np.zeros(x.shape, dtype=np.bool_)
+    """Return the columns that the answer to each row depends on."""
+    mask = np.zeros(x.shape, dtype=np.bool_)
     if task == "switch":
         up = x[:, 9] > 0
-        found[up, :4] = found[~up, 4:8] = found[:, 9] = True
+        mask[up, :4] = mask[~up, 4:8] = mask[:, 9] = True
     else:
-        found[:, : 2 if task == "xor" else 4] = True
-    return found
+        mask[:, : 2 if task == "xor" else 4] = True
+    return mask
 
 
 def ranks_of(scores: Floats, rng: np.random.Generator) -> Floats:
-    """The rank of each column, 1 for the largest score, equal scores in random order."""
+    """Return the rank of each column, 1 for the largest score, equal scores in random order."""
     order = np.lexsort((rng.random(scores.shape), -scores), axis=1)
     return np.asarray(order.argsort(axis=1) + 1)
 
 
-def measure(task: str, name: str, n: int, seed: int, n_test: int = 500) -> tuple[float, float, float, float]:
-    """The median rank of relevant columns, the share of the k best that are, TPR and FDR of the selection."""
+def measure(task: str, name: str, n: int, seed: int, n_test: int) -> tuple[float, float, float, float]:
+    """Return the median rank of relevant columns, their share of the k best, and the selection's TPR and FDR.
+
+    The selection is that of methods that learn how many columns to select; it is NaN for others.
+    """
     method = name.partition(",")[0]
     train, test = draw_rows(task, n, seed), draw_rows(task, n_test, seed)
     model = pertinent.wrap(black_box(task), kind="table", background=train[:20])
     truth, settings = relevant(task, test), METHODS[name]
     k = int(truth[0].sum())
     options: dict[str, Any] = {"removal": FromBackground(rows=20), "seed": seed, "progress": False}
-    if method == "kernel-shap":
-        found = pertinent.explain(model, test, method, **settings, **options)
-    else:
-        counted: dict[str, Any] = {} if method in ("magnex", "maple") else {"k": k}
-        fitted = pertinent.fit(model, train, method, **settings, **counted, **options)
-        found = pertinent.explain(model, test, fitted, **options)
-    scores = np.array([e.scores for e in found])
+    explainer: Any = method
+    if method != "kernel-shap":
+        size: dict[str, Any] = {} if method in ("magnex", "maple") else {"k": k}
+        explainer = pertinent.fit(model, train, method, **settings, **size, **options)
+        settings = {}
+    explanations = pertinent.explain(model, test, explainer, **settings, **options)
+    scores = np.array([e.scores for e in explanations])
     ranks = ranks_of(np.abs(scores) if method in SIGNED else scores, np.random.default_rng(seed))
-    median = float(np.mean([np.median(own[true]) for own, true in zip(ranks, truth, strict=True)]))
+    median = float(np.mean([np.median(row[true]) for row, true in zip(ranks, truth, strict=True)]))
     best = float(((ranks <= k) & truth).sum() / truth.sum())
     return median, best, *(rates(scores > 0.5, truth) if method in COUNTS else (np.nan, np.nan))
 
 
 def rates(chosen: Masks, truth: Masks) -> tuple[float, float]:
-    """The share of relevant columns that is chosen (TPR), and that of wrong ones among the chosen (FDR).
+    """Return the share of relevant columns that are chosen (TPR), and of wrong ones among the chosen (FDR).
 
-    Means over rows; where nothing is chosen, nothing is wrong.
+    Both are means over rows; if no column is chosen, none is wrong.
     """
     tpr = (chosen & truth).sum(axis=1) / truth.sum(axis=1)
     fdr = (chosen & ~truth).sum(axis=1) / np.maximum(chosen.sum(axis=1), 1)
     return float(tpr.mean()), float(fdr.mean())
 
 
-def main() -> None:
-    """Measure every method on every task."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--rows", type=int, default=4000, help="rows to learn from")
-    parser.add_argument("--test", type=int, default=500, help="rows that are explained")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=TASKS)
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
-    arguments = parser.parse_args()
-    print("| task | method | median rank (best) | found | by seed | own selection | seconds |")
-    print("|---|---|---|---|---|---|---|")
-    for task in arguments.tasks:
-        for name in arguments.methods:
-            row(task, name, arguments.rows, arguments.seeds, arguments.test)
+def measure_task(run: Run, task: str, name: str, n: int, n_test: int, *, seeds: int) -> dict[str, Any]:
+    """Measure a method on a task with several seeds."""
+    start = time.perf_counter()
+    rows = [measure(task, name, n, seed, n_test) for seed in range(seeds)]
+    return {"task": task, "method": name, "rows": rows, "seconds": (time.perf_counter() - start) / seeds}
 
 
-def row(task: str, name: str, n: int, seeds: int, n_test: int) -> None:
-    """Print one row."""
-    began = time.perf_counter()
-    every = np.array([measure(task, name, n, seed, n_test) for seed in range(seeds)])
-    seconds = (time.perf_counter() - began) / seeds
-    median, best, tpr, fdr = every.mean(axis=0)
-    k = int(relevant(task, np.zeros((1, N_COLUMNS))).sum())
-    each: Sequence[str] = [f"{100 * own:.0f}" for own in every[:, 1]]
-    own = "–" if np.isnan(tpr) else f"{100 * tpr:.0f} / {100 * fdr:.0f}"
-    cells = (task, f"`{name}`", f"{median:.2f} ({(k + 1) / 2:g})", f"{100 * best:.0f}", " ".join(each), own)
-    print("|", " | ".join((*cells, f"{seconds:.0f}")), "|", flush=True)
-
-
-if __name__ == "__main__":
-    main()
+def task_table(records: Mapping[tuple[str, str], Any]) -> str:
+    """Return a row for each task and method: means over seeds."""
+    lines = []
+    for task in TASKS:
+        for name in [name for name in METHODS if (task, name) in records]:
+            record = records[task, name]
+            rows = np.array(record["rows"], dtype=float)
+            median, best, tpr, fdr = rows.mean(axis=0)
+            k = int(relevant(task, np.zeros((1, N_COLUMNS))).sum())
+            selection = "–" if np.isnan(tpr) else f"{100 * tpr:.0f} / {100 * fdr:.0f}"
+            by_seed = " ".join(f"{100 * share:.0f}" for share in rows[:, 1])
+            cells = [f"{median:.2f} ({(k + 1) / 2:g})", f"{100 * best:.0f}", by_seed, selection]
+            lines.append([task, f"`{name}`", *cells, f"{record['seconds']:.0f}"])
+    head = ["task", "method", "median rank (best)", "found", "by seed", "own selection", "seconds"]
+    return table(head, lines)

@@ -1,18 +1,13 @@
-"""What a search gains from a start: alone, and from where a fitted explainer says, at the same budgets.
+"""What a search gains from starting at a fitted explainer's scores, at the same budgets.
 
-python experiments/vo2023/refinement.py --data DATA [--only texts digits table]
-
-`DATA` has the folder `sst2`. Prints a table for each model: sufficiency at 20% of the features (lower is
-better) and the paired difference that the start makes, with its 95% interval over inputs and seeds. The
-network's pass counts as one evaluation. A search that can evaluate all sets needs no start, so inputs are
-left out that have no more sets than the largest budget.
+The network's pass counts as one evaluation. A search that can evaluate all sets needs no start, so inputs are
+skipped that have no more sets than the largest budget.
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import ceil, comb
 from pathlib import Path
 from typing import Any
@@ -20,18 +15,21 @@ from typing import Any
 import numpy as np
 
 import pertinent
+from experiments.shared.data import read_packed, read_parquet
+from experiments.shared.pages import table
+from experiments.shared.stages import Run
 from pertinent.array_types import Floats
 from pertinent.stats import paired_difference
 
 BUDGETS = (10, 25, 50, 100, 250, 1000)
 SEARCHES = ("parallel-local-search", "thompson-search")
 SPARSITY = 0.2
-DECISIONS = {"learns_from": "decisions"}  # as the page was made
+DECISIONS = {"learns_from": "decisions"}
 
 
 @dataclass(frozen=True)
 class Case:
-    """A model, inputs to learn from and others to explain, and the explainers to start from."""
+    """A model, inputs to learn from, inputs to explain, and explainers that searches start from."""
 
     model: Any
     train: Any
@@ -40,14 +38,10 @@ class Case:
 
 
 def texts(data: Path) -> Case:
-    """Short reviews, of 12 to 30 words."""
-    import pandas as pd
-
-    short = [
-        t
-        for t in pd.read_parquet(data / "sst2" / "train_sentences.parquet")["text"]
-        if 12 <= len(t.split()) <= 30
-    ]
+    """Return short reviews, of 12 to 30 words."""
+    name = "sst2/train_sentences"
+    rows = read_packed(data, name, lambda: read_parquet(data / name))
+    short = [row["text"] for row in rows if 12 <= len(row["text"].split()) <= 30]
     return Case(
         pertinent.load("sentiment"),
         short[:1000],
@@ -57,8 +51,7 @@ def texts(data: Path) -> Case:
 
 
 def digits(data: Path) -> Case:
-    """64 pixels; the model has seen some of them in training."""
-    del data
+    """Return images of 64 pixels; the model was trained on some of them."""
     from sklearn.datasets import load_digits
 
     images = (load_digits().images[:, None] / 16).astype(np.float32)
@@ -71,9 +64,8 @@ def digits(data: Path) -> Case:
     )
 
 
-def table(data: Path) -> Case:
-    """24 columns, of which some matter by themselves, some in pairs and some not at all."""
-    del data
+def table_rows(data: Path) -> Case:
+    """Return rows of 24 columns, some of which matter by themselves, some in pairs and some not at all."""
     rng = np.random.default_rng(0)
     weights, pairs = rng.normal(size=24) * (np.arange(24) < 12), rng.permutation(24)[:16].reshape(8, 2)
 
@@ -87,69 +79,56 @@ def table(data: Path) -> Case:
     return Case(model, rows[:1500], rows[1500:], {"aim": DECISIONS, "amortized-shapley": {"samples": 10}})
 
 
-CASES: dict[str, Callable[[Path], Case]] = {"texts": texts, "digits": digits, "table": table}
+CASES: dict[str, Callable[[Path], Case]] = {"texts": texts, "digits": digits, "table": table_rows}
 
 
-def main() -> None:
-    """Measure each case."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path())
-    parser.add_argument("--only", nargs="+", choices=CASES, default=list(CASES))
-    parser.add_argument("--starts", nargs="+", help="explainers to start from, if not all")
-    parser.add_argument("--train", type=int, help="inputs to learn from, if not all")
-    parser.add_argument("--inputs", type=int, default=60)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--budgets", type=int, nargs="+", default=BUDGETS)
-    arguments = parser.parse_args()
-    for name in arguments.only:
-        case = CASES[name](arguments.data)
-        case = replace(case, train=case.train[: arguments.train])
-        if arguments.starts:
-            case = replace(case, starts={start: case.starts[start] for start in arguments.starts})
-        report(name, case, arguments.inputs, arguments.seeds, arguments.budgets)
-
-
-def report(name: str, case: Case, n_inputs: int, seeds: int, budgets: Sequence[int]) -> None:
-    """Print the table of one case."""
+def measure_case(
+    run: Run,
+    name: str,
+    *,
+    n_train: int | None,
+    n_inputs: int,
+    seeds: int,
+    budgets: Sequence[int],
+    starts: Sequence[str] | None,
+) -> Iterator[dict[str, Any]]:
+    """Measure the searches with and without a start, and yield the record after each start."""
+    case = CASES[name](run.data)
     some = case.test[: 2 * n_inputs]
     sizes = [len(e.features) for e in pertinent.explain(case.model, some, "random", progress=False)]
     enough = [comb(d, ceil(SPARSITY * d)) > max(budgets) for d in sizes]
     inputs = [raw for raw, many in zip(some, enough, strict=True) if many][:n_inputs]
-    print(f"\n## {name}, {len(inputs)} inputs, {seeds} seeds\n")
-    print("| start | search | budget | the start itself | search alone | from the start | difference |")
-    print("|---|---|---|---|---|---|---|")
     alone = {(s, b): reached(case, inputs, s, b, seeds) for s in SEARCHES for b in budgets}
+    rows = []
     for method, settings in case.starts.items():
-        fitted = pertinent.fit(case.model, case.train, method, progress=False, **settings)
-        itself = reached(case, inputs, "parallel-local-search", 2, 1, start=fitted).mean()
-        for search in SEARCHES:
-            for budget in budgets:
-                own = alone[search, budget]
-                begun = reached(case, inputs, search, budget, seeds, start=fitted)
-                gap = paired_difference(begun, own)
-                means = " | ".join(f"{mean:.4f}" for mean in (itself, own.mean(), begun.mean()))
-                apart = f"{gap.mean:+.4f} [{gap.low:+.4f}, {gap.high:+.4f}]"
-                print(f"| {method} | {search} | {budget} | {means} | {apart} |", flush=True)
+        if starts and method not in starts:
+            continue
+        fitted = pertinent.fit(case.model, case.train[:n_train], method, progress=False, **settings)
+        start = reached(case, inputs, SEARCHES[0], 2, 1, start=fitted).mean()
+        for (search, budget), without in alone.items():
+            with_start = reached(case, inputs, search, budget, seeds, start=fitted)
+            gap = paired_difference(with_start, without)
+            means = [f"{mean:.4f}" for mean in (start, without.mean(), with_start.mean())]
+            interval = f"{gap.mean:+.4f} [{gap.low:+.4f}, {gap.high:+.4f}]"
+            rows.append([method, search, str(budget), *means, interval])
+            print(rows[-1], flush=True)
+        yield {"inputs": len(inputs), "seeds": seeds, "rows": rows}
+
+
+def case_table(record: Mapping[str, Any]) -> str:
+    """Return sufficiency (lower is better), and the difference that the start makes."""
+    head = ["start", "search", "budget", "the start itself", "search alone", "from the start", "difference"]
+    return f"{record['inputs']} inputs, {record['seeds']} seeds.\n\n{table(head, record['rows'])}"
 
 
 def reached(
     case: Case, inputs: Sequence[Any], search: str, budget: int, seeds: int, **settings: Any
 ) -> Floats:
-    """The sufficiency (seeds, inputs) of what a search finds."""
+    """Return the sufficiency (seeds, inputs) of the sets that a search finds."""
+    options: dict[str, Any] = {"sparsity": SPARSITY, "budget": budget, "trajectory": True, "progress": False}
     rows = []
     for seed in range(seeds):
-        options: dict[str, Any] = {
-            "sparsity": SPARSITY,
-            "budget": budget,
-            "seed": seed,
-            "trajectory": True,
-            "progress": False,
-        }
-        found = pertinent.explain(case.model, inputs, search, **options, **settings)
-        best = [next(iter(e.details["trajectory"].values()))[-1][1] for e in found]
-        rows.append([e.prediction.values[e.target] - p for e, p in zip(found, best, strict=True)])
+        explanations = pertinent.explain(case.model, inputs, search, seed=seed, **options, **settings)
+        best = [next(iter(e.details["trajectory"].values()))[-1][1] for e in explanations]
+        rows.append([e.prediction.values[e.target] - p for e, p in zip(explanations, best, strict=True)])
     return np.array(rows)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,74 +1,104 @@
-"""What run.py found: reading it, means with intervals, and tables in Markdown."""
+"""Records of fits, the paper's numbers, and means with intervals as the tables show them."""
 
 from __future__ import annotations
 
-import json
-import re
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pertinent.stats import Interval, bootstrap
+from experiments.shared.intervals import interval, show
+from experiments.shared.published import read_published
+from experiments.shared.stages import read_record
+from pertinent.metrics.english_words import clusters, distinct_contaminated, senses, share_contaminated
+from pertinent.metrics.top_features import lower
+from pertinent.stats import Difference, Interval
 
-sys.path.append(str(Path(__file__).parents[1]))
-
-from shared.legacy import fill_in, table
-
-__all__ = ["ROWS", "fill_in", "of", "over", "read_results", "shown", "table"]
-
-ROWS = (
-    "aim",
-    "l2x",
-    "vibi",
-    "lime",
-    "functional-information",
-    "kernel-shap",
-    "parallel-local-search",
-    "thompson-search",
-    "random",
-)
-
+PUBLISHED: dict[str, Any] = read_published("vo2023")
+RESAMPLES = 100_000
 SHARES = ("faithfulness", "class-faithfulness")
-"""Shares of decisions."""
+"""Values between 0 and 1."""
+K = 10
+Runs = Sequence[Mapping[str, Any]]
+"""Records of a method, with every seed."""
 
 
-def read_results(folder: Path) -> dict[str, Any]:
-    """The stages that did not fail, by name."""
-    found = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
-    return {name: own for name, own in found.items() if "error" not in own}
+def read_records(folder: Path, file: str) -> dict[str, Any]:
+    """Return the records of a kept file, and those of single jobs in the folder of the same name."""
+    kept = folder / f"{file}.json"
+    records = read_record(kept) if kept.is_file() else {}
+    for path in sorted((folder / file).glob("*.json")):
+        record = read_record(path)
+        records[record.get("name", path.stem)] = record
+    return dict(records)
 
 
-def of(found: dict[str, Any], which: str, row: str) -> list[Any]:
-    """What was found of a row, with every seed."""
-    name = f"{which} {row} ".replace(",", "").replace(" ", "_")
-    return [own for key, own in found.items() if re.fullmatch(re.escape(name) + r"\d", key)]
+def runs_of(records: Mapping[str, Any], dataset: str, form: str, box: str = "network") -> list[Any]:
+    """Return the records of a form with every seed, if the values of texts were kept."""
+    prefix = f"{dataset} | {box} | {form} | "
+    return [own for key, own in records.items() if key.startswith(prefix) and "values" in own]
 
 
-def over(
-    runs: Sequence[Any], metric: str, first: int | None = None, more_words_than: int = 0
-) -> Interval | None:
-    """The mean over seeds and inputs of what was measured, if it was.
-
-    Of the `first` inputs alone, or of those that have more words (up to 20).
-    """
-    values = []
-    for run in runs:
-        if metric in run["values"]:
-            own = run["values"][metric][:first]
-            if more_words_than:
-                own = [v for v, words in zip(own, run["words"], strict=False) if len(words) > more_words_than]
-            values.append(own)
+def mean_of(runs: Runs, metric: str, first: int | None = None, more_words_than: int = 0) -> Interval | None:
+    """Return the mean over seeds and inputs: of the first inputs, or of those with more words (up to 20)."""
+    rows = []
+    for run in [run for run in runs if metric in run["values"]]:
+        values = run["values"][metric][:first]
+        if more_words_than:
+            pairs = zip(values, run["words"], strict=False)
+            values = [value for value, words in pairs if len(words) > more_words_than]
+        rows.append(values)
     within = (0.0, 1.0) if metric.startswith(SHARES) else None
-    return bootstrap(np.array(values, dtype=float), within=within) if values else None
+    return interval(np.array(rows, dtype=float), within=within, resamples=RESAMPLES) if rows else None
 
 
-def shown(own: Interval | None, factor: float = 1.0) -> str:
-    """A mean with its interval, in percent if `factor` is 100."""
-    if own is None:
-        return "–"
-    digits = 1 if factor > 1 else 2
-    mean, low, high = (f"{factor * each:.{digits}f}" for each in (own.mean, own.low, own.high))
-    return f"{mean} [{low}, {high}]"
+def show_percent(runs: Runs, metric: str, first: int | None = None) -> str:
+    """Return a mean with its interval in percent, of the first inputs."""
+    return show(mean_of(runs, metric, first), ".1f", 100)
+
+
+def show_runs(runs: Runs, metric: str) -> str:
+    """Return a mean with its interval."""
+    return show(mean_of(runs, metric))
+
+
+def show_share(values: Sequence[float]) -> str:
+    """Return the mean of shares in percent, with its interval."""
+    return show(interval(np.array([values]), within=(0.0, 1.0), resamples=RESAMPLES), ".1f", 100)
+
+
+def show_points(gap: Difference) -> str:
+    """Return a difference of shares in percentage points with its interval and p-value."""
+    return f"{show(gap, '.1f', 100)} {gap.p_text}"
+
+
+def published_clusters(words: Sequence[str]) -> float:
+    """Return the number of clusters that the authors' code finds: it joins all words that WordNet knows.
+
+    It joins words that have a relative in common, and every known word has the relative "similar".
+    """
+    known = {word: bool(senses(word).own) for word in words}
+    return float(any(known.values()) + list(known.values()).count(False))
+
+
+MEASURES: dict[str, Callable[[Sequence[str]], float]] = {
+    "purity": share_contaminated,
+    "purity as published": lambda words: distinct_contaminated(words, K),
+    "brevity": lambda words: float(len(clusters(words))),
+    "brevity as published": published_clusters,
+}
+
+
+def count_words(record: Mapping[str, Any]) -> dict[str, list[float]]:
+    """Return purity and brevity of the top ten words of each text, also as the authors' code counts them."""
+    if "counted" in record:
+        return dict(record["counted"])
+    top = [[lower(word) for word in words[:K]] for words in record["words"]]
+    return {name: [round(measure(words), 4) for words in top] for name, measure in MEASURES.items()}
+
+
+def word_measures(runs: Runs) -> dict[str, Interval | None]:
+    """Return the means of purity and brevity over texts and seeds."""
+    counts = [count_words(run) for run in runs]
+    return {name: interval(np.array([own[name] for own in counts]), resamples=RESAMPLES) for name in MEASURES}

@@ -1,345 +1,326 @@
-"""What is measured: each stage returns plain JSON."""
+"""Stages of the experiments of Vo et al. 2023: AIM on texts, images and table rows."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-import numpy as np
-from black_boxes import image_classifier, text_classifier
-from sets import IMAGES, TEXTS, read
+from experiments.shared.data import write_packed
+from experiments.shared.options import changed
+from experiments.shared.stages import Job, Run, Stages, write_record
+from experiments.vo2023 import extra as extras
+from experiments.vo2023 import known_features as known
+from experiments.vo2023 import refinement as searches
+from experiments.vo2023 import tabular as tables_of_rows
+from experiments.vo2023.condensed import condensed_fits, condensed_part
+from experiments.vo2023.fitting import Sizes, box_name, measure_fit, train_box
+from experiments.vo2023.form_tables import AIM as TUNED_AIM
+from experiments.vo2023.form_tables import BOX, best_form
+from experiments.vo2023.forms import BOXES, FORMS, MAIN, SAMPLED, TUNED, Fit
+from experiments.vo2023.images import AIM, KEPT, explain_pictures, image_file, measure_images, time_aim
+from experiments.vo2023.results import read_records
+from experiments.vo2023.sets import IMAGES, SPLITS, TEXTS, read_rows
+from experiments.vo2023.text_tables import ALPHAS, ROWS, SETTINGS
 
-import pertinent
-from pertinent.metrics.top_features import (
-    ClassFaithfulness,
-    ClassIoU,
-    Faithfulness,
-    NegativeDeltaLogOdds,
-    PositiveDeltaLogOdds,
-)
-
-K = 10
-SIZES = (5, 10, 20)
-ALPHA_BETA = {"imdb": (1.8, 1e-3), "hatexplain": (0.1, 1e-3), "ag_news": (0.1, 1e-4)} | dict.fromkeys(
-    IMAGES, (0.5, 1e-3)
-)
-"""Table 6."""
-
-FORMS: dict[str, dict[str, Any]] = {"aim": {}, "aim, with a selector": {"trained": "both"}}
-"""As it is by default here, and nearer to the paper: with every seed."""
-ABLATIONS: dict[str, dict[str, Any]] = {
-    "aim, inferred from the selector": {"trained": "both", "infer": "selector"},
-    "aim, selector alone": {"trained": "selector"},
-    "aim, no context": {"context": False},
-    "aim, with a selector, no context": {"trained": "both", "context": False},
-    "aim, with a selector, explore 0": {"trained": "both", "explore": 0.0},
-}
-LONGER: dict[str, dict[str, Any]] = {"aim, 20 epochs": {"epochs": 20}}
-ALPHAS: dict[str, dict[str, Any]] = {
-    f"aim, alpha {alpha}": {"trained": "both", "alpha": alpha} for alpha in (0.1, 0.5, 1.0, 1.5, 1.8, 2.0)
-}
-FITTED: dict[str, dict[str, Any]] = {"l2x": {}, "vibi": {}} | FORMS | ABLATIONS | LONGER | ALPHAS
-SAMPLED = (
-    "lime",
-    "functional-information",
-    "kernel-shap",
-    "parallel-local-search",
-    "thompson-search",
-    "random",
-)
+STAGES = Stages()
+TextNames = Annotated[Sequence[str], TEXTS]
+ImageNames = Annotated[Sequence[str], IMAGES]
+Names = Annotated[Sequence[str], (*TEXTS, *IMAGES)]
+SEEDS = (0, 1, 2, 3, 4)
+FEWER = Sizes(test=500, sampled=500)
+"""Sizes of the stages that compare forms."""
+EVERY_SEED = [*AIM.values(), "l2x", "vibi"]
+"""Forms that are fitted with every seed; others with one."""
 
 
-@dataclass(frozen=True)
-class Job:
-    """How much is done, and where."""
+@STAGES.add()
+def pack(run: Run, *, out: Path) -> None:
+    """Pack texts, for a machine that cannot read Parquet; images are used as they are.
 
-    data: Path
-    weights: Path
-    device: str
-    train: int
-    test: int
-    sampled: int
-    epochs: int
-    box_epochs: int
-    batch_size: int
-
-    @property
-    def fits(self) -> Path:
-        """The folder of fitted explainers."""
-        return self.weights / "fits"
-
-    def box(self, which: str) -> tuple[Any, Any, Any]:
-        """The black box of a set, the inputs to learn from and those to explain."""
-        training, test = (read(self.data, which, split) for split in ("train", "test"))
-        make = text_classifier if which in TEXTS else image_classifier
-        model = make(
-            which,
-            training.part(0, self.train),
-            epochs=self.box_epochs,
-            device=self.device,
-            weights=self.weights / f"{which}.safetensors",
-        )
-        return model, training.part(0, self.train).inputs, test.part(0, self.test).inputs
-
-
-def accuracy(job: Job, which: str) -> dict[str, Any]:
-    """Train the black box, and tell how often it is right."""
-    model, _, _ = job.box(which)
-    test = read(job.data, which, "test")
-    features = "sentences" if which in TEXTS else "patches:7"
-    removal = "pad-token" if which in TEXTS else "constant"
-    found = pertinent.explain(
-        model, test.inputs, "random", features=features, removal=removal, progress=False
-    )
-    return {"accuracy": float(np.mean([e.target == test.labels[e.index] for e in found]))}
-
-
-def fitted(job: Job, which: str, row: str, seed: int, k: int = K) -> dict[str, Any]:
-    """Fit a method to texts, and measure it."""
-    model, inputs, test = job.box(which)
-    name = row.partition(",")[0]
-    settings = {"k": k} if name == "l2x" else {}
-    settings |= aim_settings(which, row) if name == "aim" else FITTED[row]
-    explainer, seconds = fit(
-        job, model, inputs, name, out=_name(which, f"{row} {k}", seed), seed=seed, **settings
-    )
-    found = measured(model, test, explainer, classes=explainer.network.card["classes"] == "all")
-    return {
-        "fit seconds": seconds,
-        "steps": explainer.network.card["steps"],
-        "dev faithfulness": explainer.network.card["dev_faithfulness"],
-        **found,
-    }
-
-
-def aim_settings(which: str, row: str) -> dict[str, Any]:
-    """Those of a row, and of the paper's Table 6: alpha with a selector, beta with an explainer.
-
-    All rows learn from decisions, as the paper; `paper_form.py` compares that with probabilities.
+    Parameters
+    ----------
+    out
+        Folder for the packed files.
     """
-    alpha, beta = ALPHA_BETA[which]
-    own = FITTED[row]
-    train = own.get("trained", "explainer")
-    table_6 = {"alpha": alpha} if train != "explainer" else {}
-    table_6 |= {"beta": beta, "learns_from": "decisions"} if train != "selector" else {}
-    return table_6 | own
+    names = [(name, split) for name in TEXTS for split in SPLITS]
+    write_packed(out, ((f"{name}/{split}", read_rows(run.data, name, split)) for name, split in names))
 
 
-def fit(
-    job: Job, model: Any, inputs: Sequence[Any], method: str, *, out: str, seed: int, **settings: Any
-) -> tuple[Any, float]:
-    """An explainer, and the seconds that it took."""
-    settings = {"removal": "pad-token", "epochs": job.epochs} | settings
-    start = time.perf_counter()
-    explainer = pertinent.fit(
-        model,
-        inputs,
-        method,
-        batch_size=job.batch_size,
-        patience=None,
-        seed=seed,
-        out=job.fits / out,
-        progress=False,
-        **settings,
-    )
-    return explainer, time.perf_counter() - start
+@STAGES.add()
+def texts(
+    run: Run, *, sets: TextNames = TEXTS, seeds: Sequence[int] = SEEDS, sizes: Sequence[str] = ()
+) -> Iterator[Job]:
+    """Fit and measure all methods on texts (Tables 2, 5, 7, 11 and 12).
 
-
-def sampled(job: Job, which: str, row: str) -> dict[str, Any]:
-    """Explain texts one by one, and measure the explanations."""
-    model, _, test = job.box(which)
-    settings = {"lime": {"samples": 1000}}.get(row, {})
-    budget = None if row in ("lime", "random", "functional-information") else 1000
-    classes = row in ("lime", "kernel-shap")
-    return measured(model, test[: job.sampled], row, classes=classes, budget=budget, **settings)
-
-
-def measured(
-    model: Any, test: Sequence[Any], method: Any, *, classes: bool, budget: int | None = None, **settings: Any
-) -> dict[str, Any]:
-    """Explain and measure; one number for each input, and the words that were chosen."""
-    start = time.perf_counter()
-    if method in ("parallel-local-search", "thompson-search"):
-        settings["sparsity"] = [0.05, 0.1, 0.2]
-    found = pertinent.explain(
-        model, test, method, removal="pad-token", budget=budget, progress=False, **settings
-    )
-    seconds = time.perf_counter() - start
-    metrics: list[Any] = [Faithfulness(), PositiveDeltaLogOdds(), NegativeDeltaLogOdds()]
-    metrics += ["sufficiency", "comprehensiveness"]
-    metrics += [ClassFaithfulness(), ClassIoU()] if classes else []
-    judged = pertinent.evaluate(model, found, metrics, progress=False)
-    values: dict[str, list[float]] = {}
-    for row in judged.rows:
-        values.setdefault(f"{row.metric} {row.sparsity}" if row.sparsity else row.metric, []).append(
-            row.value
-        )
-    for column in range(len(found[0].classes)) if classes else ():
-        rows = pertinent.evaluate(model, found, [ClassFaithfulness(target=column)], progress=False).rows
-        values[f"class-faithfulness {column}"] = [row.value for row in rows]
-    for size in SIZES:
-        rows = pertinent.evaluate(model, found, [Faithfulness(k=size)], progress=False).rows
-        values[f"faithfulness of {size}"] = [row.value for row in rows]
-    return {
-        "seconds an input": seconds / len(test),
-        "evaluations": float(np.mean([e.evaluations for e in found])),
-        "values": values,
-        "failures": [failure.reason for failure in found.failures][:3],
-        "words": [[word for word, _ in e.top(max(SIZES))] for e in found],
-        "targets": [e.target_name for e in found],
-        "examples": [_example(e) for e in found[:12]],
-    }
-
-
-def _example(e: Any) -> dict[str, Any]:
-    """The top words, for each class if there are scores."""
-    own = {e.target_name: [word for word, _ in e.top(K)]}
-    if e.class_scores is not None:
-        own = {name: [word for word, _ in e.for_class(name).top(K)] for name in e.classes}
-    return {"text": " ".join(e.features), "predicted": e.target_name, "top": own}
-
-
-def images(job: Job, which: str, features: str, row: str, seed: int) -> dict[str, Any]:
-    """AIM on pixels or on patches, once beside two methods of the paper (Tables 8 and 9)."""
-    model, inputs, test = job.box(which)
-    sizes = (200, 300, 400) if features == "pixels" else (5, 8, 10)
-    aim, seconds = fit(
-        job,
-        model,
-        inputs,
-        "aim",
-        out=_name(which, _of_image(row, features), seed),
-        seed=seed,
-        removal="constant:value=0",
-        features=features,
-        k=sizes[0],
-        **aim_settings(which, row),
-    )
-    others: dict[str, dict[str, Any]] = {"integrated-gradients": {}, "kernel-shap": {"budget": 2000}}
-    card = aim.network.card
-    result: dict[str, Any] = {"fit seconds": seconds, "dev faithfulness": card["dev_faithfulness"]}
-    for name, method, n in [
-        ("aim", aim, len(test)),
-        *((name, name, job.sampled) for name in others if not seed and row == "aim"),
-    ]:
-        found = pertinent.explain(
-            model,
-            test[:n],
-            method,
-            removal="constant:value=0",
-            features=features,
-            progress=False,
-            **others.get(name, {}),
-        )
-        result[name] = {
-            str(k): [
-                row.value
-                for row in pertinent.evaluate(model, found, [Faithfulness(k=k)], progress=False).rows
-            ]
-            for k in sizes
-        }
-    return result
-
-
-def timed(job: Job, which: str) -> dict[str, Any]:
-    """Seconds for explaining inputs by AIM and by the black box's own passes, with nothing beside them.
-
-    On reviews also those of a fit.
+    Parameters
+    ----------
+    sets
+        Data sets.
+    seeds
+        Seeds of the methods that are fitted.
+    sizes
+        Sizes that differ from the defaults, such as train=5000 epochs=15.
     """
-    model, inputs, test = job.box(which)
-    removal = "pad-token" if which in TEXTS else "constant:value=0"
-    found: dict[str, Any] = {"inputs": len(test)}
-    if which == "imdb":
-        for row in FORMS:
-            own = aim_settings(which, row)
-            _, found[f"fit, {row}"] = fit(job, model, inputs, "aim", out=f"timed {row}", seed=0, **own)
-    methods: dict[str, Any] = {"black box": "random"}
-    for row in FORMS:
-        name = _name(which, f"{row} {K}" if which in TEXTS else _of_image(row, "pixels"), 0)
-        if (job.fits / name).is_dir():
-            methods[row] = pertinent.load_explainer(job.fits / name)
-    for row, method in list(methods.items()) * 3:
-        start = time.perf_counter()
-        features = None if which in TEXTS else "pixels"
-        pertinent.explain(model, test, method, removal=removal, features=features, progress=False)
-        found.setdefault(row, []).append(time.perf_counter() - start)
-    return found
+    once = [*ROWS.values(), *SETTINGS.values(), "l2x, K 5", "l2x, K 20"]
+    once += [f"both, alpha {alpha}" for alpha in ALPHAS]
+    fits = [
+        Fit(dataset, BOX, form, seed)
+        for seed in seeds
+        for dataset in sets
+        for form in dict.fromkeys([*EVERY_SEED, *(once if seed == seeds[0] else [])])
+        if not (form == "explainer alone, 20 epochs" and dataset != "imdb")
+    ]
+    yield from fit_jobs("texts", fits, changed(Sizes(), sizes))
 
 
-def timings() -> dict[str, Callable[[Job], dict[str, Any]]]:
-    """The stages that come last, one at a time."""
-    return {f"{which}_timed": partial(timed, which=which) for which in (*TEXTS, *IMAGES)}
+@STAGES.add()
+def images(
+    run: Run, *, images: ImageNames = IMAGES, seeds: Sequence[int] = SEEDS, sizes: Sequence[str] = ()
+) -> Iterator[Job]:
+    """Fit and measure AIM on images (Tables 8 and 9).
+
+    Parameters
+    ----------
+    images
+        Data sets.
+    """
+    chosen = changed(Sizes(), sizes)
+    for dataset in images:
+        yield box_job(dataset, BOX, chosen)
+        for seed in seeds:
+            for features in KEPT:
+                for row in AIM:
+                    name = image_file(dataset, features, row, seed)
+                    options: Any = {"dataset": dataset, "features": features, "row": row, "seed": seed}
+                    compute = partial(measure_images, **options, sizes=chosen)
+                    yield Job(f"images/{name}.json", compute, [box_record(dataset, BOX, chosen)])
 
 
-def boxes() -> dict[str, Callable[[Job], dict[str, Any]]]:
-    """The stages that come first: the black boxes."""
-    return {f"{which}_box": partial(accuracy, which=which) for which in (*TEXTS, *IMAGES)}
+@STAGES.add(after=["texts", "images"], alone=True)
+def timings(run: Run, *, sets: Names = (*TEXTS, *IMAGES), sizes: Sequence[str] = ()) -> Iterator[Job]:
+    """Measure the seconds of AIM and of the black boxes' predictions."""
+    for dataset in sets:
+        compute = partial(time_aim, dataset=dataset, sizes=changed(Sizes(), sizes))
+        yield Job(f"timings/{dataset}.json", compute)
 
 
-def stages_of(seeds: int) -> dict[str, Callable[[Job], dict[str, Any]]]:
-    """All stages by name, the most telling first."""
-    found: dict[str, Callable[[Job], dict[str, Any]]] = {}
-    for seed in range(seeds):
-        found |= _of_seed(seed)
-        if seed == 0:
-            found |= _once()
-    return found | _alphas()
+@STAGES.add()
+def forms(
+    run: Run,
+    *,
+    sets: TextNames = TEXTS,
+    boxes: Annotated[Sequence[str], BOXES] = BOXES,
+    forms: Annotated[Sequence[str], (*FORMS, "magnex", *SAMPLED)] = tuple(FORMS),
+    seeds: Sequence[int] = SEEDS,
+    more_seeds: Sequence[int] = (0,),
+    sizes: Sequence[str] = (),
+) -> Iterator[Job]:
+    """Fit the forms of AIM to black boxes, some of which are linear (paper_form.md).
+
+    Parameters
+    ----------
+    boxes
+        Black boxes.
+    forms
+        Forms, and other methods.
+    more_seeds
+        Seeds of forms other than the main ones.
+    """
+    fits = [
+        Fit(dataset, box, form, seed)
+        for seed in dict.fromkeys((*seeds, *more_seeds))
+        for dataset in sets
+        for form in forms
+        for box in boxes
+        if seed in (seeds if form in MAIN else more_seeds)
+    ]
+    yield from fit_jobs("made", fits, changed(FEWER, sizes))
 
 
-def _of_seed(seed: int) -> dict[str, Callable[[Job], dict[str, Any]]]:
-    """What is fitted with every seed."""
-    texts = {
-        _name(which, row, seed): partial(fitted, which=which, row=row, seed=seed)
-        for which in TEXTS
-        for row in (*FORMS, "l2x", "vibi", *(LONGER if which == "imdb" else ()))
-    }
-    pictures = {
-        _name(which, _of_image(row, features), seed): partial(
-            images, which=which, features=features, row=row, seed=seed
-        )
-        for which in IMAGES
-        for features in ("patches:7", "pixels")
-        for row in FORMS
-    }
-    return texts | pictures
+@STAGES.add()
+def grid(run: Run, *, sets: TextNames = TEXTS, sizes: Sequence[str] = ()) -> Iterator[Job]:
+    """Try the settings of L2X and VIBI once, as Vo et al. tuned them (Tables 13 and 15 to 17)."""
+    every = [TUNED_AIM, *TUNED, *(form for tried in TUNED.values() for form in tried)]
+    fits = [Fit(dataset, BOX, form, 0) for dataset in sets for form in every]
+    yield from fit_jobs("made", fits, changed(FEWER, sizes))
 
 
-def _once() -> dict[str, Callable[[Job], dict[str, Any]]]:
-    """What is measured with one seed: methods that sample, ablations, L2X with other K, other settings."""
-    one_by_one = {
-        _name(which, row, 0): partial(sampled, which=which, row=row) for which in TEXTS for row in SAMPLED
-    }
-    sizes = {
-        _name(which, f"l2x {k}", 0): partial(fitted, which=which, row="l2x", seed=0, k=k)
-        for which in TEXTS
-        for k in (5, 20)
-    }
-    changed = {
-        _name(which, row, 0): partial(fitted, which=which, row=row, seed=0)
-        for which in TEXTS
-        for row in ABLATIONS
-    }
-    return one_by_one | sizes | changed
+@STAGES.add(after=["grid"])
+def tuned(
+    run: Run, *, sets: TextNames = TEXTS, seeds: Sequence[int] = SEEDS, sizes: Sequence[str] = ()
+) -> Iterator[Job]:
+    """Fit the best settings of L2X and VIBI with several seeds, next to the default settings and AIM."""
+    records = read_records(run.results, "made")
+    fits = []
+    for seed in seeds:
+        for dataset in sets:
+            best = [best_form(records, dataset, method) for method in TUNED]
+            forms = [form for form in (*best, TUNED_AIM, *TUNED) if form is not None]
+            fits += [Fit(dataset, BOX, form, seed) for form in forms]
+    yield from fit_jobs("made", fits, changed(FEWER, sizes))
 
 
-def _alphas() -> dict[str, Callable[[Job], dict[str, Any]]]:
-    """Other weights of the approximator's loss (Table 12)."""
-    return {
-        _name(which, row, 0): partial(fitted, which=which, row=row, seed=0)
-        for which in TEXTS
-        for row in ALPHAS
-        if FITTED[row]["alpha"] != ALPHA_BETA[which][0]
-    }
+@STAGES.add()
+def extra(
+    run: Run,
+    *,
+    sets: TextNames = TEXTS,
+    parts: Annotated[Sequence[str], extras.PARTS] = extras.PARTS,
+    sizes: Sequence[str] = (),
+) -> Iterator[Job]:
+    """Measure FI by class, L2X by K, and LIME and FI by setting (Tables 5, 14 and 18, Figure 5, App. G).
+
+    Parameters
+    ----------
+    parts
+        Parts.
+    """
+    chosen = changed(Sizes(test=200), sizes)
+    for dataset in sets:
+        yield box_job(dataset, BOX, chosen)
+        for part in parts:
+            compute = partial(extras.measure_part, dataset=dataset, part=part, sizes=chosen)
+            yield Job(f"extra/{dataset} {part}.json", compute, [box_record(dataset, BOX, chosen)])
 
 
-def _of_image(row: str, features: str) -> str:
-    """The row with its features."""
-    return row.replace("aim", features.partition(":")[0])
+@STAGES.add()
+def tabular(
+    run: Run,
+    *,
+    sets: Annotated[Sequence[str], tuple(tables_of_rows.SETS)] = tuple(tables_of_rows.SETS),
+    rows: Annotated[Sequence[str], tables_of_rows.ROWS] = tables_of_rows.ROWS,
+    seeds: Sequence[int] = SEEDS,
+    draws: int = 10,
+    test: int = 500,
+    train: int | None = None,
+) -> Iterator[Job]:
+    """Fit and measure all methods on table rows (Table 10).
+
+    Parameters
+    ----------
+    rows
+        Methods.
+    draws
+        Draws of noise.
+    test
+        Rows of Adult that are explained.
+    train
+        Rows that explainers learn from, if not all.
+    """
+    for dataset in sets:
+        for seed in seeds:
+            for row in rows:
+                if row not in tables_of_rows.ONCE or seed == seeds[0]:
+                    options = {"draws": draws, "n_test": test, "n_train": train}
+                    compute = partial(tables_of_rows.measure, dataset=dataset, row=row, seed=seed, **options)
+                    yield Job(f"tabular/{tables_of_rows.file_stem(dataset, row)}_seed{seed}.json", compute)
 
 
-def _name(which: str, row: str, seed: int) -> str:
-    return f"{which} {row} {seed}".replace(",", "").replace(" ", "_")
+@STAGES.add()
+def known_features(
+    run: Run,
+    *,
+    tasks: Annotated[Sequence[str], known.TASKS] = known.TASKS,
+    methods: Annotated[Sequence[str], tuple(known.METHODS)] = tuple(known.METHODS),
+    rows: int = 4000,
+    test: int = 500,
+    seeds: int = 3,
+) -> Iterator[Job]:
+    """Measure the methods on tasks with known features.
+
+    Parameters
+    ----------
+    tasks
+        Tasks.
+    methods
+        Methods.
+    rows
+        Rows to learn from.
+    test
+        Rows that are explained.
+    seeds
+        Number of seeds.
+    """
+    for task in tasks:
+        for name in methods:
+            compute = partial(known.measure_task, task=task, name=name, n=rows, n_test=test, seeds=seeds)
+            yield Job(f"known/{task} {name}.json".replace(",", "").replace(" ", "_"), compute)
+
+
+@STAGES.add()
+def refinement(
+    run: Run,
+    *,
+    cases: Annotated[Sequence[str], tuple(searches.CASES)] = tuple(searches.CASES),
+    starts: Sequence[str] | None = None,
+    train: int | None = None,
+    inputs: int = 60,
+    seeds: int = 3,
+    budgets: Sequence[int] = searches.BUDGETS,
+) -> Iterator[Job]:
+    """Measure searches that start from a fitted explainer (refinement.md).
+
+    Parameters
+    ----------
+    cases
+        Models.
+    starts
+        Explainers to start from, if not all.
+    train
+        Inputs to learn from, if not all.
+    inputs
+        Inputs that are searched.
+    seeds
+        Number of seeds.
+    budgets
+        Evaluations of a search.
+    """
+    options = {"n_train": train, "n_inputs": inputs, "seeds": seeds, "budgets": budgets, "starts": starts}
+    for name in cases:
+        yield Job(f"refinement/{name}.json", partial(searches.measure_case, name=name, **options))
+
+
+@STAGES.add()
+def figure3(run: Run, *, sizes: Sequence[str] = ()) -> Iterator[Job]:
+    """Explain images by AIM for Figure 3; about a minute on a CPU."""
+    chosen = changed(Sizes(train=2000, test=200, box_epochs=3), sizes)
+    for dataset in IMAGES:
+        yield Job(f"figure3/{dataset}.json", partial(explain_pictures, dataset=dataset, sizes=chosen))
+
+
+@STAGES.add()
+def condense(run: Run, *, out: Path) -> None:
+    """Write the records of the stages grid, tuned, forms and extra without the words of texts, to keep them.
+
+    Parameters
+    ----------
+    out
+        Folder for made.json and extra.json.
+    """
+    write_record(out / "made.json", dict(condensed_fits(read_records(run.results, "made"))))
+    parts = read_records(run.results, "extra")
+    write_record(out / "extra.json", {name: condensed_part(name, part) for name, part in parts.items()})
+
+
+def fit_jobs(folder: str, fits: Iterable[Fit], sizes: Sizes) -> Iterator[Job]:
+    """Yield the jobs of fits, and those that train their black boxes."""
+    fits = list(fits)
+    for dataset, box in dict.fromkeys(fit[:2] for fit in fits):
+        yield box_job(dataset, box, sizes)
+    for fit in fits:
+        keep = folder == "texts" and fit.seed == 0 and fit.form in AIM.values()
+        compute = partial(measure_fit, fit=fit, sizes=sizes, keep=keep)
+        yield Job(f"{folder}/{fit.file}.json", compute, [box_record(fit.dataset, fit.box, sizes)])
+
+
+def box_record(dataset: str, box: str, sizes: Sizes) -> str:
+    """Return the record of a black box."""
+    return f"boxes/{box_name(dataset, box, sizes)}.json"
+
+
+def box_job(dataset: str, box: str, sizes: Sizes) -> Job:
+    """Return the job that trains a black box."""
+    compute = partial(train_box, dataset=dataset, box=box, sizes=sizes)
+    return Job(box_record(dataset, box, sizes), compute)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from experiments.hase2021 import data as hase2021
@@ -116,17 +115,6 @@ class Sizes:
     few_seeds: int = 3
     epochs: int = 10
     limit: int | None = None
-
-    def changed(self, words: Sequence[str]) -> Sizes:
-        """Return the sizes with changes such as ``texts=100``."""
-        changes = dict(word.partition("=")[::2] for word in words)
-        names = [size.name for size in fields(self)]
-        for name, value in changes.items():
-            if name not in names or not value.isdigit():
-                raise SystemExit(
-                    f"--sizes must be NAME=NUMBER with a name of {', '.join(names)}; got {name}."
-                )
-        return replace(self, **{name: int(value) for name, value in changes.items()})
 
 
 SIZES = {

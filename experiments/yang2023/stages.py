@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from experiments.hase2021.data import read
 from experiments.shared.data import write_packed
+from experiments.shared.options import changed
 from experiments.shared.stages import Job, Run, Stages
 from experiments.yang2023.calibration import calibrate_game, calibrate_pairs
 from experiments.yang2023.measure import METHODS
@@ -90,7 +91,7 @@ def timings(run: Run, *, sets: Names = tuple(SIZES), sizes: Sequence[str] = ()) 
 def game(run: Run, *, sets: GameNames = tuple(GAME_SIZES), sizes: Sequence[str] = ()) -> Iterator[Job]:
     """Play the paper's game, and record every score in SET.npz."""
     for dataset in sets:
-        compute = partial(play_game, dataset=dataset, sizes=GAME_SIZES[dataset].changed(sizes))
+        compute = partial(play_game, dataset=dataset, sizes=changed(GAME_SIZES[dataset], sizes))
         yield Job(f"{dataset}.game.json", compute)
 
 
@@ -100,7 +101,7 @@ def game_timings(
 ) -> Iterator[Job]:
     """Measure the seconds of KS-200 with one mask per pass, captum's default, and of the amortized model."""
     for dataset in sets:
-        compute = partial(time_game, dataset=dataset, sizes=GAME_SIZES[dataset].changed(sizes))
+        compute = partial(time_game, dataset=dataset, sizes=changed(GAME_SIZES[dataset], sizes))
         yield Job(f"{dataset}.game-timings.json", compute, [f"{dataset}.game.json"])
 
 
@@ -173,4 +174,4 @@ def job(
 
 def of_subject(function: Callable[..., Any], dataset: str, sizes: Sequence[str], run: Run) -> Any:
     """Call a function of a subject."""
-    return function(Subject(dataset, run, SIZES[dataset].changed(sizes)))
+    return function(Subject(dataset, run, changed(SIZES[dataset], sizes)))

@@ -5,6 +5,7 @@ import sys
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -427,3 +428,145 @@ def test_magnex_estimators_and_lime(digits, tmp_path):
         rebuild_pages("magnex", tmp_path / "pages", "--results", tmp_path / "results")
     page = (tmp_path / "pages" / "README.md").read_text()
     assert "| Captum's, logits | " in page and "| antithetic, 16 masks | " in page
+
+
+# -- Vo et al. 2023 -----------------------------------------------------------------------------
+
+FEW = ["--sizes", "train=48", "test=4", "sampled=2", "epochs=1", "box_epochs=1", "batch_size=16"]
+
+
+@pytest.fixture(scope="module")
+def words_and_images(tmp_path_factory):
+    """The data sets of Vo et al. 2023, packed."""
+    folder = tmp_path_factory.mktemp("vo2023")
+    for name, classes in (("imdb", 2), ("hatexplain", 3), ("ag_news", 4)):
+        write_texts(folder / "raw", name, {"train": 48, "test": 8}, 20, classes)
+    with experiment("vo2023"):
+        run_stages("vo2023", "pack", "--data", folder / "raw", "--out", folder / "data")
+    for name in ("mnist", "fashion_mnist"):
+        write_images(folder / "data" / name)
+    return folder / "data"
+
+
+def vo_folders(data, tmp_path):
+    """Return the options that name the folders of a run on shared data."""
+    return ["--data", data, "--work", tmp_path / "work", "--results", tmp_path / "results"]
+
+
+def without_word_lists(load, monkeypatch):
+    """Let one word be contaminated and every other word be a cluster, without NLTK's data."""
+    load("results").RESAMPLES = 50
+    monkeypatch.setattr("pertinent.metrics.english_words.is_contaminated", "w1".__eq__)
+    monkeypatch.setattr(load("words"), "is_contaminated", "w1".__eq__)
+    monkeypatch.setattr(load("words"), "clusters", set)
+    measures = load("results").MEASURES
+    monkeypatch.setattr(load("results"), "MEASURES", dict.fromkeys(measures, lambda words: float(len(words))))
+
+
+def test_vo2023(words_and_images, tmp_path, monkeypatch):
+    """Fits to texts and images, their times, and the pages of their records."""
+    words = vo_folders(words_and_images, tmp_path)
+    with experiment("vo2023") as load:
+        without_word_lists(load, monkeypatch)
+        stages, images = load("stages"), load("images")
+        rows = ("aim, with a selector", "l2x", "lime")
+        monkeypatch.setattr(stages, "ROWS", {row: stages.ROWS[row] for row in rows})
+        monkeypatch.setattr(stages, "SETTINGS", {})
+        monkeypatch.setattr(stages, "ALPHAS", ())
+        monkeypatch.setattr(images, "KEPT", {"pixels": images.KEPT["pixels"]})
+        monkeypatch.setattr(stages, "KEPT", images.KEPT)
+        run_stages("vo2023", "texts", *words, "--sets", "imdb", "--seeds", 0, *FEW)
+        run_stages("vo2023", "images", *words, "--images", "mnist", "--seeds", 0, *FEW)
+        run_stages("vo2023", "timings", *words, "--sets", "imdb", "mnist", *FEW)
+        run_stages("vo2023", "figure3", *words, *FEW)
+        rebuild_pages(
+            "vo2023", tmp_path / "pages", "--data", words_and_images, "--results", tmp_path / "results"
+        )
+    page = (tmp_path / "pages" / "README.md").read_text()
+    assert page.count("| imdb | `aim` |") > 2 and "| mnist | 4 | " in page
+    assert "`aim` for positive" in (tmp_path / "pages" / "examples.md").read_text()
+    pictures = {path.name for path in (tmp_path / "pages").glob("*.png")}
+    assert pictures == {"figure2.png", "figure3.png", "cost.png"}
+
+
+def test_vo2023_forms(words_and_images, tmp_path):
+    """Forms of AIM on a linear black box, with a record of the selector."""
+    words = [*vo_folders(words_and_images, tmp_path), "--sets", "imdb", *FEW]
+    forms = ("from probabilities", "paper", "paper, D.2: selector alone", "both, explore 0, before", "lime")
+    with experiment("vo2023") as load:
+        run_stages("vo2023", "forms", *words, "--boxes", "linear", "--seeds", 0, "--forms", *forms)
+        rebuild_pages(
+            "vo2023", tmp_path / "pages", "--results", tmp_path / "results", "--pages", "paper_form.md"
+        )
+        records = load("results").read_records(tmp_path / "results", "made")
+    default, paper = (records[f"imdb | linear | {form} | 0"] for form in forms[:2])
+    assert default["pi"] == [] and 0 < paper["pi"][0][1] < 1
+    assert all("true words" in record for record in records.values() if "name" in record)
+    assert "| `both, explore 0, before` |" in (tmp_path / "pages" / "paper_form.md").read_text()
+
+
+def test_vo2023_tuned_methods_and_settings(words_and_images, tmp_path, monkeypatch):
+    """L2X tuned, FI by class and by draws, words by K, and their records without words."""
+    words = [*vo_folders(words_and_images, tmp_path), "--sets", "imdb", *FEW]
+    with experiment("vo2023") as load:
+        without_word_lists(load, monkeypatch)
+        extra, forms = load("extra"), load("forms")
+        for method in ("l2x", "vibi"):
+            form = next(iter(forms.TUNED[method]))
+            monkeypatch.setitem(forms.TUNED, method, {form: forms.TUNED[method][form]})
+        run_stages("vo2023", "grid", "tuned", *words, "--seeds", 0)
+        for part in ("samples", "widths", "draws"):
+            method, setting, values, fixed = extra.SETTINGS[part]
+            extra.SETTINGS[part] = method, setting, values[:1], fixed
+        run_stages("vo2023", "extra", *words, "--parts", "classes", "sizes", "draws")
+        run_stages("vo2023", "condense", "--results", tmp_path / "results", "--out", tmp_path / "kept")
+        for results in ("results", "kept"):
+            rebuild_pages(
+                "vo2023", tmp_path / results, "--results", tmp_path / results, "--pages", "README.md"
+            )
+    text, kept = ((tmp_path / results / "README.md").read_text() for results in ("results", "kept"))
+    assert text == kept and "- imdb: AIM keeps" in text and "words of `l2x`" in text
+    assert "| imdb | `l2x, tuned: τ 0.1` |" in text
+    assert "| imdb | `functional-information, draws 50` |" in text
+
+
+def test_vo2023_known_features_and_searches(tmp_path):
+    write_texts(tmp_path / "data", "sst2", {"train_sentences": 1006}, 20)
+    with experiment("vo2023"):
+        few = ["--rows", 80, "--test", 3, "--seeds", 1, "--tasks", "switch"]
+        methods = ["invase, selected", "maple", "kernel-shap"]
+        run_stages("vo2023", "known-features", *folders(tmp_path), *few, "--methods", *methods)
+        few = ["--train", 40, "--inputs", 2, "--seeds", 1, "--budgets", 10, "--starts", "aim"]
+        run_stages("vo2023", "refinement", *folders(tmp_path), *few, "--cases", "texts")
+        names = ["known_features.md", "refinement.md"]
+        rebuild_pages("vo2023", tmp_path / "pages", "--results", tmp_path / "results", "--pages", *names)
+    pages = {name: (tmp_path / "pages" / name).read_text() for name in names}
+    assert "| switch | `maple` |" in pages["known_features.md"]
+    assert pages["refinement.md"].count("| aim | thompson-search | 10 | ") == 3  # two are on the page
+
+
+def test_vo2023_tabular(tmp_path):
+    rng = np.random.default_rng(0)
+    columns = ["Serial_No", "GRE_Score", "TOEFL", "Rating", "SOP", "LOR", "CGPA", "Research", "Chance"]
+    rows = pd.DataFrame(rng.normal(size=(160, 9)) + 5, columns=columns)
+    folder = tmp_path / "data" / "graduate_admission"
+    folder.mkdir(parents=True)
+    rows[:130].to_csv(folder / "Admission_Predict.csv", index=False)
+    rows.to_csv(folder / "Admission_Predict_Ver1.1.csv", index=False)
+    for split, n in (("train", 5000), ("test", 40)):
+        numbers = {name: rng.normal(size=n) for name in ("age", "hours", "fnlwgt", "gain", "loss", "years")}
+        kinds = {name: rng.choice(["a", "b"], n) for name in ("work", "sex", "education", "income")}
+        label = (numbers["age"] + (kinds["work"] == "a") > 0.5).astype(np.int8)
+        write_frame(tmp_path / "data" / "adult" / f"{split}.parquet", **numbers, **kinds, label=label)
+    with experiment("vo2023") as load:
+        tabular = load("tabular")
+        tabular.EPOCHS = dict.fromkeys(tabular.SETS, 1)
+        few = ["--seeds", 0, "--draws", 2, "--train", 60, "--test", 3]
+        few += ["--rows", "aim", "lime", "maple", "best by sufficiency"]
+        run_stages("vo2023", "tabular", *folders(tmp_path), *few)
+        load("results").RESAMPLES = 50
+        rebuild_pages(
+            "vo2023", tmp_path / "pages", "--results", tmp_path / "results", "--pages", "tabular.md"
+        )
+    assert len(list((tmp_path / "results" / "tabular").glob("*.json"))) == 12
+    assert (tmp_path / "pages" / "tabular.md").read_text().count("| `best by sufficiency` |") == 3

@@ -1,0 +1,1 @@
+"""Experiments of Vo et al. 2023."""
