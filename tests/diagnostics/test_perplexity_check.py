@@ -132,7 +132,7 @@ def test_logits_are_computed_in_chunks_of_rows(model, monkeypatch):
     input = model.prepare(PROMPT, "words")
     question = [(input, "slice-out", random_masks(input, 0.5, 6, 0))]
     at_once = asked(model, question)[0]
-    monkeypatch.setattr(token_perplexity, "AT_ONCE", 1)
+    monkeypatch.setattr(token_perplexity, "TOKENS_PER_PASS", 1)
     np.testing.assert_allclose(asked(model, question)[0], at_once, atol=1e-6)
 
 
