@@ -127,7 +127,7 @@ class ExplanationFolder:
 
 
 def is_intact(folder: Path, record: Mapping[str, Any]) -> bool:
-    """Return whether the file of a record in the index is there and has the digest of the record."""
+    """Return whether the file of a record exists and has the digest in the record."""
     try:
         content = (folder / part_name(record["key"][0])).read_bytes()
     except OSError:

@@ -167,7 +167,7 @@ class UnfinishedBlocks:
         self.digests: dict[int, str] = {}
 
     def find(self, indexes: Mapping[int, Any]) -> list[Item]:
-        """Read blocks until the inputs at these positions are found, and return them."""
+        """Read blocks until they contain the inputs at these positions, and return the inputs."""
         items: list[Item] = []
         while len(items) < len(indexes) and (block := self._read()) is not None:
             items += [item for item in block.items if item.index in indexes]
@@ -184,16 +184,17 @@ class UnfinishedBlocks:
         if block is None:
             return None
         self.n_read += 1
-        name = digest([(item.index, item.id, _content(item.raw)) for item in block.items]).hex()
-        missing = tuple(n for n in self._requests if (block.number, n) not in self._store.finished)
-        before = {self._store.finished[block.number, n] for n in self._requests if n not in missing}
-        if before:
+        inputs = digest([(item.index, item.id, _content(item.raw)) for item in block.items]).hex()
+        finished = self._store.finished
+        missing = tuple(n for n in self._requests if (block.number, n) not in finished)
+        stored = {finished[block.number, n] for n in self._requests if n not in missing}
+        if stored:
             self._n_stored += 1
-            if before != {name}:
+            if stored != {inputs}:
                 which = f"input {block.items[0].index}" if len(block.items) == 1 else f"block {block.number}"
                 raise self.other_inputs(f"{which} is not what it was")
         if missing:
-            self.digests[block.number] = name
+            self.digests[block.number] = inputs
             items = [replace(item, request_indexes=missing) for item in block.items]
             self._waiting.append(replace(block, items=items))
         return block
