@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pertinent.api.benchmark import mean_costs
 from pertinent.cli.benchmark_files import read_description, run_description
 from pertinent.results.evaluation import Evaluation
+from pertinent.results.pareto import mean_costs
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

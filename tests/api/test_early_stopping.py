@@ -168,9 +168,9 @@ def test_only_some_methods_can_stop():
         explained(hard_game(0), confidence=1)
 
 
-def test_the_command_line_has_it():
+def test_flag_of_the_command_line():
     args = parse(["explain", "some text", "--early-stopping", "stable:top=3,confidence=0.9"])
-    assert args.early_stopping == EarlyStopping(top=3, confidence=0.9)
+    assert EarlyStopping.from_setting(args.early_stopping) == EarlyStopping(top=3, confidence=0.9)
     assert parse(["explain", "some text"]).early_stopping is None
 
 

@@ -300,8 +300,8 @@ def test_on_the_command_line(explanations, tmp_path, capsys):
     create = ["study", "create", str(tmp_path / "compared.parquet"), "--out", str(folder)]
     assert main([*create, "--kinds", "guess,rate"]) == 0
     said = capsys.readouterr().out
-    assert "8 texts, 3 methods (leave-one-out, random, shapley), 10 questions for each person." in said
-    assert "with 6 people" in said
+    assert "8 inputs, 3 methods (leave-one-out, random, shapley), 10 questions per participant." in said
+    assert "with 6 participants" in said
     take_part(Study.read(folder), 6, by_the_words)
     picture, json = tmp_path / "study.png", tmp_path / "study.json"
     assert main(["study", "report", str(folder), "--plot", str(picture), "--json", str(json)]) == 0

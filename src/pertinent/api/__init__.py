@@ -1,1 +1,1 @@
-"""The verbs: explain, compare, evaluate, attack; the request they speak and the run they build."""
+"""The public functions: explain, compare, evaluate, attack, benchmark and the catalogues."""

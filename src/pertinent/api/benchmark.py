@@ -1,25 +1,24 @@
-"""A benchmark: every method on every data set and model, measured, compared, and kept in a folder."""
+"""A benchmark of every method on every data set and model, saved in a folder."""
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from pertinent._optional import optional
 from pertinent.api.evaluate import DEFAULT_METRICS, compare
-from pertinent.config.settings import Count, checked, labels
+from pertinent.config.settings import Count, checked
 from pertinent.engine.progress import Callback
 from pertinent.errors import require
 from pertinent.files import make_folder, write_bytes, write_text
 from pertinent.metrics.base import Metric
 from pertinent.results.evaluation import Evaluation
+from pertinent.results.pareto import mean_costs
 from pertinent.runs.request import Method
 
 if TYPE_CHECKING:
@@ -28,30 +27,30 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _NAME = re.compile(r"[^\W_][\w.-]*")
-"""Names of data and models, which become names of files."""
+"""Names of data and models, which are parts of file names."""
 
 SUMMARY, TABLE = "summary.parquet", "table.md"
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """What a benchmark found: an `Evaluation` for each data set and model, by the names of both."""
+    """The results of a benchmark: an `Evaluation` for each data set and model, by the names of both."""
 
     evaluations: Mapping[tuple[str, str], Evaluation]
 
     def to_dataframe(self) -> Any:
-        """A pandas frame with a row for each data set, model, method and metric: mean, interval and cost."""
+        """Return a pandas frame of means, intervals and costs by data set, model, method and metric."""
         rows = []
         for (data, model), evaluation in self.evaluations.items():
             costs = mean_costs(evaluation)
             for method, metric, _, i in evaluation.summary():
-                own = {"data": data, "model": model, "method": method, "metric": metric, "n": i.n}
+                names = {"data": data, "model": model, "method": method, "metric": metric, "n": i.n}
                 bounds = {"mean": i.mean, "low": i.low, "high": i.high}
-                rows.append({**own, "better": evaluation.better[metric], **bounds, **costs[method]})
+                rows.append({**names, "better": evaluation.better[metric], **bounds, **costs[method]})
         return optional("pandas").DataFrame(rows)
 
     def to_markdown(self) -> str:
-        """A table with intervals for each data set and model, and the p-values of all differences."""
+        """Return a table with intervals for each data set and model, and the p-values of all differences."""
         parts = []
         for (data, model), evaluation in self.evaluations.items():
             parts += [f"## {data}, {model}", evaluation.to_markdown()]
@@ -66,9 +65,9 @@ class Benchmark:
 
     @checked
     def plot_pareto(self, data: str, model: str, metric: str | None = None) -> Figure:
-        """A matplotlib figure of a metric against the cost, as `Evaluation.plot_pareto`."""
-        known = ", ".join(map(str, self.evaluations))
-        require((data, model) in self.evaluations, "data, model", f"one of {known}", (data, model))
+        """Plot a metric against the cost, as `Evaluation.plot_pareto`."""
+        pairs = ", ".join(map(str, self.evaluations))
+        require((data, model) in self.evaluations, "data, model", f"one of {pairs}", (data, model))
         return self.evaluations[data, model].plot_pareto(metric)
 
     def __repr__(self) -> str:
@@ -87,26 +86,26 @@ def benchmark(
     progress: Callback | bool | None = None,
     **words: Any,
 ) -> Benchmark:
-    """Explain every data set with every model by every method, measure it, and keep all of it in a folder.
+    """Explain every data set with every model by every method, measure it, and save everything in a folder.
 
-    The same call continues a benchmark that was stopped; with one more method, data set or model it does only
-    what is new, and with one method less it keeps what was measured but leaves it out of the tables. The
-    folder has a Parquet file of explanations for each data set and model (``data--model``),
+    The same call continues a benchmark that was stopped. With one more method, data set or model it computes
+    only the new explanations; with one method less, the tables omit the method, but its explanations stay in
+    the folder. The folder has a Parquet file of explanations for each data set and model (``data--model``),
     which `read` reads, ``summary.parquet`` (a row for each mean with its interval and cost), ``table.md``
-    (with p-values), and a picture of each metric against the cost.
+    (with p-values), and a plot of each metric against the cost.
 
     Parameters
     ----------
     data
         The inputs of each data set, by its name.
     models
-        The models, by name; a model of any kind, wrapped or as `wrap` accepts it.
+        The models by name, each as in `explain`.
     methods, metrics, seeds, progress
         As in `compare`.
     out
-        The folder; it is made if need be.
+        The folder, which is created if it does not exist.
     **words
-        The other words of `compare`, such as ``budget=200``.
+        Other arguments of `compare`, such as ``budget=200``.
 
     Examples
     --------
@@ -114,50 +113,31 @@ def benchmark(
     >>> model = pertinent.wrap(lambda texts: [[0.9, 0.1] if "bad" in t else [0.2, 0.8] for t in texts])
     >>> data = {"films": ["a bad film", "so good", "not bad at all"]}
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     found = pertinent.benchmark(data, {"words": model}, ["leave-one-out", "random"], out=folder)
-    >>> found
+    ...     pertinent.benchmark(data, {"words": model}, ["leave-one-out", "random"], out=folder)
     <Benchmark of films × words>
     """
-    for what, named in {"data": data, "models": models}.items():
-        require(len(named) > 0, what, "at least one, by name", named)
+    for argument, named in {"data": data, "models": models}.items():
+        require(len(named) > 0, argument, "at least one, by name", named)
         for name in named:
-            must = "names of letters, digits, '.', '-' and '_', because they name files"
-            require(_NAME.fullmatch(name) is not None, what, must, name)
+            must = "names of letters, digits, '.', '-' and '_', which are used in file names"
+            require(_NAME.fullmatch(name) is not None, argument, must, name)
     folder = Path(out)
     make_folder(folder)
-    several = {name: inputs if _has_length(inputs) else list(inputs) for name, inputs in data.items()}
-    found = {}
-    for data_name, inputs in several.items():
+    evaluations = {}
+    for data_name, inputs in data.items():
+        inputs = list(inputs) if isinstance(inputs, Iterator) else inputs  # used with every model
         for model_name, model in models.items():
             file = folder / f"{data_name}--{model_name}.parquet"
-            found[data_name, model_name] = compare(
+            evaluations[data_name, model_name] = compare(
                 model, inputs, methods, metrics, out=file, seeds=seeds, progress=progress, **words
             )
-    result = Benchmark(found)
+    result = Benchmark(evaluations)
     _write(result, folder)
     return result
 
 
-def _has_length(inputs: Any) -> bool:
-    return hasattr(inputs, "__len__") or not isinstance(inputs, Iterable)
-
-
-def mean_costs(evaluation: Evaluation) -> dict[str, dict[str, float]]:
-    """The mean cost of an explanation by each method, in evaluations and seconds of the model's time."""
-    every = evaluation.explanations
-    names = labels([(e.method, e.settings) for e in every])
-    found = {}
-    for method in evaluation.methods:
-        own = [e for e, name in zip(every, names, strict=True) if name == method]
-        found[method] = {
-            "evaluations": float(np.mean([e.evaluations for e in own])),
-            "seconds": float(np.mean([e.cost.seconds for e in own])),
-        }
-    return found
-
-
 def _write(result: Benchmark, folder: Path) -> None:
-    """Write the summary, the table and the pictures; without matplotlib the pictures are left out."""
+    """Write the summary, the table and the plots, which need matplotlib."""
     summary = BytesIO()
     result.to_dataframe().to_parquet(summary)
     write_bytes(folder / SUMMARY, summary.getvalue())
@@ -165,11 +145,11 @@ def _write(result: Benchmark, folder: Path) -> None:
     try:
         optional("matplotlib")
     except ImportError as error:
-        logger.warning("There are no pictures in %s: %s", str(folder), error)
+        logger.warning("The benchmark in %s has no plots: %s", str(folder), error)
         return
     for (data, model), evaluation in result.evaluations.items():
         for metric in evaluation.better:
-            picture = BytesIO()
-            evaluation.plot_pareto(metric).savefig(picture, format="png", dpi=110)
+            plot = BytesIO()
+            evaluation.plot_pareto(metric).savefig(plot, format="png", dpi=110)
             name = re.sub(r"[^\w.-]", "_", metric)
-            write_bytes(folder / f"{data}--{model}--{name}.png", picture.getvalue())
+            write_bytes(folder / f"{data}--{model}--{name}.png", plot.getvalue())

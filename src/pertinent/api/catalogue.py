@@ -1,4 +1,4 @@
-"""What there is: methods, metrics and removals, with paper and equation."""
+"""Catalogues of methods, metrics and removals, with paper and equation."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from pertinent.results.base import display
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of a catalogue.
+    """An entry of a catalogue.
 
-    A method that is `fitted_first` has to be trained by `fit`, whose settings are shown; `explain` takes what
-    `fit` returns.
+    A method that is `fitted_first` is trained by `fit`, whose settings are listed.
     """
 
     name: str
@@ -30,7 +29,7 @@ class Entry:
 
 
 class Catalogue(list[Entry]):
-    """A list of entries that shows itself as a table."""
+    """A list of entries, displayed as a table."""
 
     def __repr__(self) -> str:
         width = max((len(entry.name) for entry in self), default=0)
@@ -44,7 +43,7 @@ class Catalogue(list[Entry]):
 
 
 def list_methods() -> Catalogue:
-    """The methods that `explain` knows, and then those that `fit` has to train first."""
+    """List the methods of `explain`, and then those that `fit` trains first."""
     to_fit = (
         _entry(name, cls, cls.learner, fitted_first=True) for name, cls in learned_methods.all().items()
     )
@@ -52,12 +51,12 @@ def list_methods() -> Catalogue:
 
 
 def list_metrics() -> Catalogue:
-    """The metrics that `evaluate` knows."""
+    """List the metrics of `evaluate`."""
     return _catalogue(registered_metrics)
 
 
 def list_removals() -> Catalogue:
-    """The removals that `explain` knows."""
+    """List the removals of `explain`."""
     return _catalogue(registered_removals)
 
 

@@ -178,7 +178,8 @@ def compare(
     ids, shard, batch_size, cluster, progress
         As in `explain`.
     out
-        As in `explain`, but not a folder. The same call with more methods computes only the new explanations.
+        The ``.parquet`` file to write: finished explanations are stored, and the same call continues a
+        stopped run. The same call with more methods computes only the new explanations.
         With fewer methods, the explanations by the others stay in the file, and are not returned.
     **words
         Other arguments of `explain` for all methods, such as ``budget=200`` or ``seed=1``.

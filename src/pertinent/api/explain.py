@@ -91,9 +91,11 @@ def explain(
         ``"background:rows=20"``; by default what suits the model (attention-mask for transformers).
         In Python also an instance.
     features
-        What a feature is: ``"words"``, ``"tokens"``, ``"sentences"``, ``"lines"``, ``"paragraphs"``,
-        ``"passages:50"`` (of at most 50 words, the default for texts of more than 500); ``"patches:4"``,
-        ``"pixels"``, ``"superpixels:50"``; ``"columns"``. In Python also custom features: an array of
+        The kind of features: for texts ``"words"``, ``"tokens"``, ``"sentences"``, ``"lines"``,
+        ``"paragraphs"``, ``"passages:50"`` (of at most 50 words, the default for texts of more than 500) or
+        ``"coarse-to-fine"`` (passages, then the words of the strongest passages); for prompts also
+        ``"sources"``, ``"messages"`` or ``"slots"``; for images ``"patches:4"``, ``"pixels"`` or
+        ``"superpixels:50"``; for table rows ``"columns"``. In Python also custom features: an array of
         segment numbers (height, width) for images, a list of character spans (start, end) for a
         text. For several inputs a list with one entry for each.
     scale
@@ -119,9 +121,9 @@ def explain(
     ids
         Your name for each input, which its explanation or failure has as `id`.
     out
-        A Parquet file to write: explanations are kept as they are finished, and the same call
-        continues a run that was stopped. A name without a suffix is a folder, for more inputs than fit
-        into memory: each block of inputs becomes a Parquet file in it. Without `out`, the finished
+        The ``.parquet`` file to write, or a folder for more inputs than fit into memory: finished
+        explanations are stored, and the same call continues a stopped run. A name without a suffix is a
+        folder; each block of inputs becomes a Parquet file in it. Without `out`, the finished
         explanations of an interrupted run (Ctrl-C, inputs that raise) are in the exception's ``finished``.
     shard
         The part of the inputs to explain, such as ``"2/8"`` for the second of eight shards, which may run in

@@ -1,4 +1,4 @@
-"""Attack radii: how little must these features change for the model to decide otherwise?"""
+"""Attack radii: the smallest perturbations of features that change the prediction."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AttackName: TypeAlias = Literal["auto", "projection", "pgd", "pgd-logit", "decis
 """The name of an algorithm that attacks."""
 
 DECISION_STARTS, DECISION_STEPS = 570, 42
-"""The most passes that a decision-based attack makes outside of its steps, and in each of its steps."""
+"""Largest number of passes of a decision-based attack outside its steps, and in each step."""
 
 RIVALS = 5
 """The number of most likely other classes whose boundaries a projection compares in its first step."""
@@ -35,15 +35,15 @@ class Attack(Settings):
     Parameters
     ----------
     algorithm
-        How to attack: ``"projection"`` on the linearised boundary, ``"pgd"``, ``"pgd-logit"``,
-        ``"decision"``, which needs no gradients, or ``"auto"``. The last is projection where the model
-        has gradients, else decision; pgd is projected gradient descent in balls whose radius is found by
-        bisection. It descends the margin of the decision, pgd-logit the logit of the predicted class, as
-        Hsieh et al.'s code does.
+        The algorithm: ``"projection"`` on the linearised boundary, ``"pgd"``, ``"pgd-logit"``,
+        ``"decision"``, which needs no gradients, or ``"auto"``: projection if the model has gradients, else
+        decision. Projected gradient descent (pgd) works in balls whose radius is determined by bisection. It
+        descends the margin of the decision, pgd-logit the logit of the predicted class, as Hsieh et al.'s
+        code does.
     norm
         The norm of the perturbation.
     steps
-        The most steps; by default 20, in pgd 100 for each ball, by decisions 10.
+        The largest number of steps; by default 20, in pgd 100 for each ball, by decisions 10.
     max_radius
         The largest radius that pgd tries.
     tolerance
@@ -58,17 +58,17 @@ class Attack(Settings):
 
     @property
     def descends(self) -> bool:
-        """Whether it is projected gradient descent."""
+        """Return whether it is projected gradient descent."""
         return self.algorithm in ("pgd", "pgd-logit")
 
     @property
     def n_steps(self) -> int:
-        """The number of steps, by default as many as suit the algorithm."""
+        """Return the number of steps, with the algorithm's default."""
         return self.steps or (100 if self.descends else 20)
 
     @property
     def most_passes(self) -> int:
-        """The most passes that one attack makes; a backward pass counts as one more."""
+        """Return the largest number of passes of an attack; a backward pass counts as another pass."""
         if self.descends:
             balls = 2 + int(np.ceil(np.log2(max(2.0, self.max_radius / self.tolerance))))
             return 2 * balls * (self.n_steps + 1)
@@ -79,10 +79,10 @@ class Attack(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Radii:
-    """The answer: the norm of the smallest perturbation found of each set, infinite if none was found.
+    """The answer: the norm of the smallest perturbation of each set, infinite if the attack failed.
 
-    `passes` is the number of passes that each attack made; those made once for all sets count for the first
-    set. Where asked for, `changes` (sets, …) are the perturbations, and `norms` (sets, features) the norm of
+    `passes` is the number of passes of each attack; passes that all sets share count for the first set. If
+    requested, `changes` (sets, …) are the perturbations, and `norms` (sets, features) the norm of
     the part of a perturbation that lies in each feature.
     """
 
@@ -114,20 +114,20 @@ class AttackRadii(Question):
 
     @property
     def keys(self) -> range:
-        """The number of each set."""
+        """Return the number of each set."""
         return range(len(self.sets))
 
     def price(self, paid: set[Hashable]) -> int:
-        """The most passes that the attacks may make."""
+        """Return the largest number of passes of all attacks."""
         return self.attack.most_passes * len(self.sets)
 
     def unspent(self, answer: Radii) -> int:
-        """The passes that were not needed."""
+        """Return the number of passes that were not needed."""
         return self.price(set()) - int(answer.passes.sum())
 
     @property
     def rivals(self) -> int:
-        """The number of other classes whose boundaries a projection compares in its first step."""
+        """Return the number of other classes whose boundaries a projection compares in its first step."""
         if self.attack.algorithm not in ("auto", "projection"):
             return 0
         return 1 if self.toward is not None else min(RIVALS, max(1, len(self.prediction) - 1))
@@ -137,25 +137,25 @@ class AttackRadii(Question):
         check_masks(self.sets, input)
 
     def group(self, model: Model, input: Input) -> Hashable:
-        """All rows of a batch are attacked with the same settings."""
+        """Return a group for each setting of the attack."""
         return super().group(model, input), self.attack, self.keep_changes
 
     @staticmethod
     def read(model: Model, outputs: Any, parts: Sequence[BatchPart]) -> list[Sequence[Any] | Exception]:
-        """A radius, its passes, and where asked for its perturbation, for each row."""
+        """Return the radius, the passes and, if requested, the perturbation of each row."""
         reason = "The model's answer to a perturbed input, or its gradient, is NaN."
         answers: list[Sequence[Any] | Exception] = []
         several = [[None] * len(outputs[0]) if array is None else array for array in outputs]
-        for part, *own in zip(parts, *(split(array, parts) for array in several), strict=True):
-            radii, passes, changes, norms = own
+        arrays = (split(array, parts) for array in several)
+        for part, radii, passes, changes, norms in zip(parts, *arrays, strict=True):
             if part.question.keep_changes:
                 norms = norms[:, : part.input.n_features]
-            found = list(zip(radii, passes, changes, norms, strict=True))
-            answers.append(ModelError(reason) if np.isnan(radii).any() else found)
+            rows = list(zip(radii, passes, changes, norms, strict=True))
+            answers.append(ModelError(reason) if np.isnan(radii).any() else rows)
         return answers
 
     def assemble(self, model: Model, input: Input, answers: list[Any]) -> Radii:
-        """Arrays over the sets."""
+        """Return arrays over the sets."""
         if not answers:
             return Radii(np.empty(0), np.empty(0, dtype=np.int64))
         radii, passes, changes, norms = zip(*answers, strict=True)
@@ -163,21 +163,22 @@ class AttackRadii(Question):
         return Radii(np.array(radii, dtype=np.float64), np.array(passes), *kept)
 
 
-def never_rising(sets: Masks, found: Radii) -> Radii:
-    """Let each set take over the perturbation of a subset if that is smaller than its own.
+def never_rising(sets: Masks, attacked: Radii) -> Radii:
+    """Replace the perturbation of each set by that of a subset if it is smaller.
 
     A perturbation of some features is also one of any set that contains them.
     """
     outside = sets.astype(np.float32) @ (~sets).T.astype(np.float32)
     within = outside == 0  # [a, b]: a is within b
-    radii = np.where(within, found.radii[:, None], np.inf)
+    radii = np.where(within, attacked.radii[:, None], np.inf)
     best = np.where(np.isfinite(radii).any(axis=0), radii.argmin(axis=0), np.arange(len(sets)))
-    changes, norms = (None if own is None else own[best] for own in (found.changes, found.norms))
-    return Radii(found.radii[best], found.passes, changes, norms)
+    changes = None if attacked.changes is None else attacked.changes[best]
+    norms = None if attacked.norms is None else attacked.norms[best]
+    return Radii(attacked.radii[best], attacked.passes, changes, norms)
 
 
 def aim_of(toward: Any, decided: int, columns: Sequence[str], output: Output) -> int | None:
-    """The column of `toward`, the class that an attack must reach, by name or number; ``None``: any other."""
+    """Return the column of the class that an attack must reach; None if it may reach any other class."""
     if toward is None:
         return None
     if output.kind != "class":

@@ -1,7 +1,7 @@
-"""What an algorithm may yield (questions of any kind, forks, partial findings), and how it is run in another.
+"""What an algorithm may yield: questions of any kind, forks, partial findings and arithmetic.
 
-Each kind of question is defined completely in one file. The engine, the meter, the scheduler and the
-cache know only this interface, not the kinds, so a new kind changes none of them.
+Each kind of question is defined completely in one file. The engine, the meter, the scheduler and the cache
+use only this interface, so a new kind of question changes none of them.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Question(ABC):
-    """A question about one input, made of rows that may be answered in different batches.
+    """A question about one input, consisting of rows that may be answered in different batches.
 
     Attributes
     ----------
     remembered
         Whether answers are cached for the same question about the same input in the same run.
     refusal
-        The reason given by a model that has no handler for this kind of question.
+        The error message of a model that has no handler for this kind of question.
     """
 
     remembered: ClassVar[bool] = False
@@ -44,23 +44,23 @@ class Question(ABC):
     @property
     @abstractmethod
     def keys(self) -> Sequence[Hashable]:
-        """A key for each row. Rows with the same key have the same answer, which is computed once."""
+        """Return a key for each row. Rows with the same key have the same answer, which is computed once."""
 
     def price(self, paid: set[Hashable]) -> int:
-        """The price in evaluations of the budget: by default 1 for each row that was not asked for before.
+        """Return the price in evaluations of the budget: by default 1 for each new row.
 
-        `paid` holds the keys of this kind that were paid for before, and is updated.
+        `paid` holds the keys of this kind that were paid for, and is updated.
         """
         before = len(paid)
         paid.update(self.keys)
         return len(paid) - before
 
     def unspent(self, answer: Any) -> int:
-        """The part of its price that the answer turned out not to need."""
+        """Return the part of the price that the answer did not need."""
         return 0
 
     def on_scale(self, scale: Scale, groups: int = 0) -> Question:
-        """The same question on this scale, and with this number of groups of draws, if its kind has them.
+        """Return the question on a scale and for a number of groups of draws.
 
         By default only the natural scale is accepted, and groups are ignored.
         """
@@ -71,40 +71,40 @@ class Question(ABC):
         )
 
     def check(self, input: Input) -> None:
-        """Raise a `TypeError` if the question makes no sense for the input."""
+        """Raise an error if the question is invalid for the input."""
 
     def group(self, model: Model, input: Input) -> Hashable:
-        """The group of the rows: rows of different groups never share a batch."""
+        """Return the group of the rows; rows of different groups never share a batch."""
         return model.group_of(input)
 
     def costs(self, model: Model, input: Input, removal: Removal, rows: Ints) -> Ints:
-        """The cost of computing each of these rows, in the model's unit: by default that of a gradient."""
+        """Return the cost of computing each of these rows, in the model's unit: by default of a gradient."""
         return np.full(len(rows), model.gradient_cost(input))
 
     @classmethod
     def submit(cls, model: Model, parts: Sequence[BatchPart]) -> Answer:
-        """Start a batch with the model's own handler for this kind (`Model.handlers`), else with `handle`."""
-        own = (model.handlers[kind] for kind in cls.__mro__ if kind in model.handlers)
-        return next(own, cls.handle)(model, parts)
+        """Start a batch with the model's handler for this kind (`Model.handlers`), else with `handle`."""
+        handlers = (model.handlers[kind] for kind in cls.__mro__ if kind in model.handlers)
+        return next(handlers, cls.handle)(model, parts)
 
     def n_pieces(self, removal: Removal) -> int:
-        """The number of pieces into which one row can be divided, if it does not fit into memory."""
+        """Return the number of pieces into which a row can be divided if it does not fit into memory."""
         return 1
 
     @classmethod
     def submit_divided(cls, model: Model, part: BatchPart, n_at_once: int) -> Answer:
-        """Compute one row, a few of its pieces at once."""
+        """Compute one row, a few of its pieces at a time."""
         raise NotImplementedError
 
     @classmethod
     def handle(cls, model: Model, parts: Sequence[BatchPart]) -> Answer:
-        """Start a batch on any model that has no handler of its own; by default it is refused."""
+        """Start a batch on a model without a handler for this kind; by default raise a `ModelError`."""
         raise ModelError(cls.refusal or f"{type(model).__name__} does not answer {cls.__name__} questions.")
 
     @staticmethod
     @abstractmethod
     def read(model: Model, outputs: Any, parts: Sequence[BatchPart]) -> list[Sequence[Any] | Exception]:
-        """For each part of a batch, the answer to each of its rows, or the error if the part failed."""
+        """Return the answers to the rows of each part of a batch, or the error of the part."""
 
     @abstractmethod
     def assemble(self, model: Model, input: Input, answers: list[Any]) -> Any:
@@ -113,9 +113,9 @@ class Question(ABC):
 
 @dataclass(frozen=True, eq=False)
 class BatchPart:
-    """Rows of one question that go into the same batch, with their input, removal and seed.
+    """Rows of one question in the same batch, with their input, removal and seed.
 
-    The types of `question` and `input` are known to the handler that gets the part.
+    The handler of the part knows the types of `question` and `input`.
     """
 
     question: Any
@@ -127,39 +127,34 @@ class BatchPart:
 
 @dataclass(frozen=True, eq=False)
 class Fork:
-    """Run these algorithms in parallel on the same input.
-
-    Answered with the list of their return values.
-    """
+    """Algorithms to run in parallel on the same input, answered with the list of their return values."""
 
     branches: Sequence[Algorithm]
 
 
 @dataclass(frozen=True, eq=False)
 class Publish:
-    """Publish what has been found so far. It costs nothing, and is answered with ``None`` at once.
+    """A partial finding to publish. It costs nothing, and is answered immediately with None.
 
-    `finding` is a finding, or a function without arguments that makes one: the engine calls it at once if
-    somebody listens, and never otherwise. `evaluations` is the number of evaluations so far, which the
-    meter fills in.
+    `finding` is a finding, or a function without arguments that makes one, which the engine calls only if
+    there is a listener. The meter sets `evaluations`, the number of evaluations so far.
     """
 
     finding: Any
     evaluations: int = 0
 
     def make(self) -> Any:
-        """The finding itself."""
+        """Return the finding."""
         return self.finding() if callable(self.finding) else self.finding
 
 
 @dataclass(frozen=True, eq=False)
 class Compute:
-    """Call a function without arguments that asks nothing: a fit to answers, the choice of the next masks.
+    """A function without arguments to call: arithmetic such as a fit to answers or the choice of masks.
 
-    Answered with what it returns. It costs nothing. While a device computes, it runs in another thread, so
-    that the fits of many inputs share the processor's cores: it must not change what other threads see. If
-    it is `portable`, it may run in another process: what it changes in its arguments is lost there, and it
-    has to return what is needed.
+    Answered with its return value. It costs nothing. While a device computes, it runs in another thread, so
+    that the fits of many inputs share the processor's cores: it must not change data of other threads. If it
+    is `portable`, it may run in another process, where changes to its arguments are lost.
     """
 
     compute: Callable[[], Any]
@@ -205,7 +200,7 @@ def relay(
                 partial = on_answer(ask, answer) if on_answer is not None else None
                 if partial is not None:
                     yield partial
-            except Exception as raised:  # noqa: BLE001  for the algorithm to deal with
+            except Exception as raised:  # noqa: BLE001  raised in the algorithm
                 error = raised
     except StopIteration as stop:
         return stop.value
@@ -214,7 +209,7 @@ def relay(
 
 
 def on_scale(algorithm: Algorithm, scale: Scale, groups: int = 0) -> Algorithm:
-    """Run an algorithm with each of its questions asked on the scale and for groups of draws."""
+    """Run an algorithm with its questions on a scale and for a number of groups of draws."""
     if scale == "natural" and not groups:
         return algorithm
 
@@ -230,46 +225,42 @@ def check_masks(masks: Masks, input: Input) -> None:
         raise TypeError(f"Masks must be bool (n, {input.n_features}), not {masks.dtype} {masks.shape}.")
 
 
-def split(rows: Any, parts: Sequence[BatchPart], each: Sequence[int] | None = None) -> list[Any]:
-    """Split the rows of a batch by part; `each` is the number of array rows per row of a part."""
-    ends = np.cumsum(_counts(parts, each)).tolist()
-    return [rows[first:end] for first, end in pairwise([0, *ends])]
-
-
-def _counts(parts: Sequence[BatchPart], each: Sequence[int] | None) -> list[int]:
-    """The number of array rows of each part."""
-    return [len(part.rows) * n for part, n in zip(parts, each or [1] * len(parts), strict=True)]
+def split(rows: Any, parts: Sequence[BatchPart], per_row: Sequence[int] | None = None) -> list[Any]:
+    """Split the array rows of a batch by part; `per_row` is their number for each row of a part."""
+    counts = [len(part.rows) * n for part, n in zip(parts, per_row or [1] * len(parts), strict=True)]
+    return [rows[first:end] for first, end in pairwise([0, *np.cumsum(counts).tolist()])]
 
 
 def usable_rows(
     model: Model,
     outputs: Any,
     parts: Sequence[BatchPart],
-    each: Sequence[int] | None = None,
+    per_row: Sequence[int] | None = None,
     flaws: Mapping[int, str] | None = None,
 ) -> list[Floats | ModelError]:
-    """The model's rows of each part (rows, columns of its input), or an error if one of them cannot be used.
+    """Return the model's outputs for each part (rows, columns), or an error if one of them is unusable.
 
-    `each` is the number of outputs for each row of a part. `flaws` are further reasons for which an output
-    cannot be used, by its number in the batch.
+    `per_row` is the number of outputs for each row of a part. `flaws` are further reasons why an output is
+    unusable, by its number in the batch.
     """
-    checked = model.checked(outputs, sum(_counts(parts, each)))
+    n = sum(len(part.rows) * n for part, n in zip(parts, per_row or [1] * len(parts), strict=True))
+    checked = model.checked(outputs, n)
     reasons = {**(flaws or {}), **({} if model.columns_differ else model.output.unusable(checked))}
-    found: list[Floats | ModelError] = []
+    usable: list[Floats | ModelError] = []
     first = 0
-    for part, rows in zip(parts, split(checked, parts, each), strict=True):
+    for part, rows in zip(parts, split(checked, parts, per_row), strict=True):
         if model.columns_differ:
-            rows = _own_columns(model, part.input, rows)
-            reasons |= {first + row: why for row, why in model.output.unusable(rows).items()}
+            rows = _columns_of(model, part.input, rows)
+            reasons |= {first + row: reason for row, reason in model.output.unusable(rows).items()}
         numbers = range(first, first + len(rows)) if reasons else ()
-        why = next((reasons[row] for row in numbers if row in reasons), None)
-        found.append(rows if why is None else ModelError(f"{why[0].upper()}{why[1:]}."))
+        reason = next((reasons[row] for row in numbers if row in reasons), None)
+        usable.append(rows if reason is None else ModelError(f"{reason[0].upper()}{reason[1:]}."))
         first += len(rows)
-    return found
+    return usable
 
 
-def _own_columns(model: Model, input: Input, rows: Floats) -> Floats:
-    """The columns of this input: a batch is as wide as the input with the most columns."""
+def _columns_of(model: Model, input: Input, rows: Floats) -> Floats:
+    """Return the columns of an input: a batch is as wide as the input with the most columns."""
     n = len(model.columns_of(input))
     if rows.shape[1] < n:
         raise ModelError(f"The input has {n} {model.output.plural}, but the model answered {rows.shape[1]}.")

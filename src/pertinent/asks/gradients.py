@@ -1,4 +1,4 @@
-"""Gradients: how does the answer change with the entries of a mask, or at points on a line to the input?"""
+"""Gradients of the model's outputs with respect to a mask, or at points on a line to the input."""
 
 from __future__ import annotations
 
@@ -33,45 +33,45 @@ class Gradients:
 class GradientQuestion(Question):
     """A question that only a model with gradients can answer: a transformer or a torch module.
 
-    A handler's `outputs` are the model's own (rows, columns), and the gradients of the target's score on the
-    scale (rows, largest number of features); on the natural scale, of its log-probability or value.
+    A handler's `outputs` are the model's outputs (rows, columns), and the gradients of the target's score on
+    the scale (rows, largest number of features); on the natural scale, of its log-probability or value.
     Gradients are never cached, so every row counts against the budget.
     """
 
     scale: Scale = field(default="natural", kw_only=True)
     refusal = (
         "This method needs gradients, which only transformers and torch modules have; "
-        "choose one that asks for values, such as kernel-shap or parallel-local-search."
+        "choose one that uses values, such as kernel-shap or parallel-local-search."
     )
 
     def on_scale(self, scale: Scale, groups: int = 0) -> GradientQuestion:
-        """The same question on this scale."""
+        """Return the question on a scale."""
         return replace(self, scale=scale)
 
     def group(self, model: Model, input: Input) -> Hashable:
-        """Rows of one batch follow scores on one scale."""
+        """Return a group for each scale."""
         return super().group(model, input), self.scale
 
     def price(self, paid: set[Hashable]) -> int:
-        """A forward and a backward pass for each row."""
+        """Return the price of a forward and a backward pass for each row."""
         return PRICE * len(self.keys)
 
     @staticmethod
     def read(model: Model, outputs: Any, parts: Sequence[BatchPart]) -> list[Sequence[Any] | Exception]:
-        """Pairs of a row of outputs and a row of gradients."""
+        """Return pairs of a row of outputs and a row of gradients."""
         scores, gradients = outputs
         bad = np.flatnonzero(~np.isfinite(gradients).all(axis=1)).tolist()
         flaws = dict.fromkeys(bad, "the model's gradient holds NaN or infinity")
         rows = usable_rows(model, scores, parts, flaws=flaws)
         return [
-            own
-            if isinstance(own, Exception)
-            else list(zip(own, slopes[:, : part.input.n_features], strict=True))
-            for part, own, slopes in zip(parts, rows, split(gradients, parts), strict=True)
+            values
+            if isinstance(values, Exception)
+            else list(zip(values, slopes[:, : part.input.n_features], strict=True))
+            for part, values, slopes in zip(parts, rows, split(gradients, parts), strict=True)
         ]
 
     def assemble(self, model: Model, input: Input, answers: list[Any]) -> Gradients:
-        """Values on the natural scale, and the gradients of the followed scores."""
+        """Return values on the natural scale, and gradients of the target's scores."""
         if not answers:
             return Gradients(np.empty((0, len(model.columns_of(input)))), np.empty((0, 0)))
         scores, gradients = (np.array(column) for column in zip(*answers, strict=True))
@@ -84,7 +84,7 @@ class MaskGradients(GradientQuestion):
 
     Answered with `Gradients`. Where features are hidden from attention, that is the derivative of
     softmax × mask, renormalised; where values or word embeddings are filled in, of
-    mask · x + (1 − mask) · filler. Masks may be soft: of numbers from 0 to 1, the shares that are kept.
+    mask · x + (1 − mask) · filler. Masks may be soft: numbers from 0 to 1, the shares that are kept.
     """
 
     masks: Masks | Floats
@@ -92,11 +92,11 @@ class MaskGradients(GradientQuestion):
 
     @property
     def keys(self) -> range:
-        """The number of each row."""
+        """Return the number of each row."""
         return range(len(self.masks))
 
     def check(self, input: Input) -> None:
-        """Masks must be over the input's features, and between 0 and 1."""
+        """Raise a `TypeError` unless the masks fit the input's features, and are from 0 to 1."""
         if self.masks.dtype.kind != "f":
             check_masks(self.masks, input)  # type: ignore[arg-type]
             return
@@ -112,8 +112,8 @@ class PathGradients(GradientQuestion):
     The points are x′ + α (x − x′) for the α in `shares`. The baseline x′ is an array, or the input
     with all features removed by the removal `baseline`: by default a fixed one that suits the input,
     with ``"drawn"`` a random one. A random baseline is drawn once for each of `draws`. Answered with
-    `Gradients`, which are multiplied as `times` says (by x − x′, by x, or not at all) and summed over
-    each feature's parts; if they are multiplied by themselves, the root of the sum is their L2 norm.
+    `Gradients`, which are multiplied by `times` (x − x′, x, or nothing) and summed over each feature's
+    parts; if they are multiplied by themselves, the root of the sum is their L2 norm.
 
     With `noise` each point is moved by σ ε, with ε standard normal, drawn once for each of `draws`. σ is
     `noise` times the standard deviation of the text's word embeddings, of the image's values, or of the
@@ -129,23 +129,23 @@ class PathGradients(GradientQuestion):
 
     @property
     def keys(self) -> range:
-        """The number of each row."""
+        """Return the number of each row."""
         return range(len(self.shares))
 
     def assemble(self, model: Model, input: Input, answers: list[Any]) -> Gradients:
-        """Gradients of the score on the scale; of the natural value by the chain rule, d value / d score."""
-        found = super().assemble(model, input, answers)
+        """Return gradients on the scale; of natural values by the chain rule, d value / d score."""
+        answer = super().assemble(model, input, answers)
         if self.scale != "natural":
-            return found
-        slopes = model.output.natural_slopes(found.values)
-        return Gradients(found.values, found.gradients * slopes[:, [self.target]])
+            return answer
+        slopes = model.output.natural_slopes(answer.values)
+        return Gradients(answer.values, answer.gradients * slopes[:, [self.target]])
 
 
 @dataclass(frozen=True, eq=False)
 class ActivationMaps(GradientQuestion):
-    """Which parts of the image activate the maps of a convolution that speak for the target?
+    """Which parts of the image activate the maps of a convolution that support the target?
 
-    Answered with `Gradients` that hold, in place of gradients, the mean over each feature of the maps,
+    Answered with `Gradients` that hold, instead of gradients, the mean over each feature of the maps,
     weighted by the mean gradient of the target's raw score (Grad-CAM). `layer` is the name of the
     convolution, by default the last one.
     """
@@ -154,19 +154,19 @@ class ActivationMaps(GradientQuestion):
     layer: str | None = None
     scale: Scale = field(default="raw", kw_only=True)
     refusal = (
-        "Grad-CAM needs a torch module with two-dimensional convolutions; choose a method that asks for "
-        "values, such as occlusion or kernel-shap."
+        "Grad-CAM needs a torch module with two-dimensional convolutions; choose a method that uses values, "
+        "such as occlusion or kernel-shap."
     )
 
     @property
     def keys(self) -> range:
-        """The number of the only row."""
+        """Return the number of the only row."""
         return range(1)
 
     def on_scale(self, scale: Scale, groups: int = 0) -> ActivationMaps:
-        """The same question, which is always of the raw score."""
+        """Return the question unchanged: its score is always the raw one."""
         return self
 
     def group(self, model: Model, input: Input) -> Hashable:
-        """Rows of one batch share the layer."""
+        """Return a group for each layer."""
         return super().group(model, input), self.layer

@@ -1,4 +1,4 @@
-"""Network outputs: what does a fitted network say of the features of this input?"""
+"""Network outputs: the scores that a fitted network gives to the features of an input."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 class Network(ABC):
-    """A network that was fitted to explain one model; it gives one row of scores for each of its columns.
+    """A network that was fitted to explain one model, and returns a row of scores for each column.
 
     Attributes
     ----------
     card
-        What it was trained on, and how well it does, in plain JSON.
+        Its training data and its accuracy, in plain JSON.
     folder
-        The folder that it was last saved to or loaded from, as an absolute path; ``None`` if there is none.
+        The folder that it was last saved to or loaded from, as an absolute path; None if there is none.
     """
 
     card: Mapping[str, Any]
@@ -39,14 +39,14 @@ class Network(ABC):
     @property
     @abstractmethod
     def fingerprint(self) -> bytes:
-        """A digest of its weights and its card."""
+        """Return a digest of its weights and its card."""
 
     @abstractmethod
     def check(self, model: Model, removal: Removal) -> None:
         """Raise an error unless it was fitted for this model and this removal."""
 
     def sharing_passes(self, model: Model) -> AbstractContextManager[None]:
-        """A context in which the model keeps what the network needs of its passes; by default nothing."""
+        """Return a context in which the model keeps the data of its passes that the network needs."""
         del model
         return nullcontext()
 
@@ -56,7 +56,7 @@ class Network(ABC):
 
     @abstractmethod
     def read(self, outputs: Any, inputs: Sequence[Input]) -> list[Floats]:
-        """The scores (columns, features) of each input."""
+        """Return the scores (columns, features) of each input."""
 
     @abstractmethod
     def save(self, folder: Path) -> None:
@@ -65,7 +65,7 @@ class Network(ABC):
 
 @dataclass(frozen=True, eq=False)
 class NetworkOutputs(Question):
-    """What does a fitted network say of the features of this input?
+    """Which scores does a fitted network give to the features of this input?
 
     Answered with scores (columns, features). A pass costs 1.
     """
@@ -75,19 +75,19 @@ class NetworkOutputs(Question):
 
     @property
     def keys(self) -> list[bytes]:
-        """The network's fingerprint, as the key of the only row."""
+        """Return the network's fingerprint, as the key of the only row."""
         return [self.network.fingerprint]
 
     def on_scale(self, scale: Scale, groups: int = 0) -> NetworkOutputs:
-        """The same question on every scale: the scale is part of what the network was fitted to."""
+        """Return the question unchanged: the network was fitted to scores on one scale."""
         return self
 
     def group(self, model: Model, input: Input) -> Hashable:
-        """Only questions to the same network share a batch."""
+        """Return a group for each network."""
         return super().group(model, input), self.network.fingerprint
 
     def costs(self, model: Model, input: Input, removal: Removal, rows: Ints) -> Ints:
-        """The cost of reading the whole input, after a check that the network fits the model and removal."""
+        """Check that the network fits the model and the removal; return the cost of a pass over the input."""
         self.network.check(model, removal)
         return super().costs(model, input, removal, rows)
 
@@ -99,12 +99,12 @@ class NetworkOutputs(Question):
 
     @staticmethod
     def read(model: Model, outputs: Any, parts: Sequence[BatchPart]) -> list[Sequence[Any] | Exception]:
-        """The scores of each input."""
+        """Return the scores of each input."""
         network: Network = parts[0].question.network
-        reason = "The fitted network answered with NaN or infinity."
-        found = network.read(outputs, [part.input for part in parts])
-        return [[scores] if np.isfinite(scores).all() else ModelError(reason) for scores in found]
+        error = ModelError("The fitted network returned NaN or infinity.")
+        answers = network.read(outputs, [part.input for part in parts])
+        return [[scores] if np.isfinite(scores).all() else error for scores in answers]
 
     def assemble(self, model: Model, input: Input, answers: list[Floats]) -> Floats:
-        """Scores (columns, features)."""
+        """Return scores (columns, features)."""
         return answers[0]

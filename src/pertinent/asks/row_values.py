@@ -1,4 +1,4 @@
-"""Row values: what does the model answer to inputs like this one, with other values?"""
+"""Row values: the model's outputs for inputs with other values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RowValues(Question):
-    """What does the model answer to these `values` (rows, …), which have the shape of the input's own?
+    """What does the model predict for these `values` (rows, …), in the shape of the input's values?
 
     Answered with an array (rows, columns) on the scale. Each row costs 1; nothing is removed.
     """
@@ -30,15 +30,15 @@ class RowValues(Question):
 
     @property
     def keys(self) -> range:
-        """The numbers of the rows."""
+        """Return the numbers of the rows."""
         return range(len(self.values))
 
     def price(self, paid: set[Hashable]) -> int:
-        """1 for each row."""
+        """Return 1 for each row."""
         return len(self.values)
 
     def on_scale(self, scale: Scale, groups: int = 0) -> RowValues:
-        """The same question on this scale; groups of draws are ignored, as nothing is removed."""
+        """Return the question on a scale; groups of draws are ignored, because nothing is removed."""
         return replace(self, scale=scale)
 
     def check(self, input: Input) -> None:
@@ -54,13 +54,13 @@ class RowValues(Question):
 
     @staticmethod
     def read(model: Model, outputs: Any, parts: Sequence[BatchPart]) -> list[Sequence[Any] | Exception]:
-        """The answers to each part on its scale."""
-        found: list[Any] = [
+        """Return the answers to each part on its scale."""
+        answers: list[Any] = [
             rows if isinstance(rows, Exception) else model.output.as_scale(rows, part.question.scale)
             for part, rows in zip(parts, usable_rows(model, outputs, parts), strict=True)
         ]
-        return found
+        return answers
 
     def assemble(self, model: Model, input: Input, answers: list[Floats]) -> Floats:
-        """An array (rows, columns)."""
+        """Return an array (rows, columns)."""
         return np.array(answers)

@@ -1,4 +1,4 @@
-"""Perplexity of the tokens that are left of a prompt."""
+"""Perplexity of the kept tokens of a prompt."""
 
 from __future__ import annotations
 
@@ -22,40 +22,40 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class TokenPerplexity(Question):
-    """How surprised is a language model by what is left of its prompt with only these features?
+    """How surprised is a language model by its prompt with only these features?
 
-    Answered with an array (masks,): the mean of −log p over the kept tokens, each given what the model reads
-    before it, in nats. The first token of a row, fixed tokens and those of the answer are not counted. Each
-    distinct mask costs 1. If a removal makes several random draws, their mean is the answer.
+    Answered with an array (masks,): the mean of −log p over the kept tokens, each conditioned on the tokens
+    before it, in nats. The first token of a row, fixed tokens and tokens of the answer are not counted. Each
+    distinct mask costs 1. If a removal makes several random draws, the answer is their mean.
     """
 
-    refusal = "This model gives what it reads no likelihood, so its perplexity is not known."
+    refusal = "This model returns no likelihood of its input, so the perplexity cannot be computed."
     masks: Masks
 
     @cached_property
     def keys(self) -> list[bytes]:
-        """A key for each mask."""
+        """Return a key for each mask."""
         return mask_bytes(self.masks)
 
     def check(self, input: Input) -> None:
-        """Masks must be over the input's features."""
+        """Raise a `TypeError` unless the masks fit the input's features."""
         check_masks(self.masks, input)
 
     def costs(self, model: Model, input: Input, removal: Removal, rows: Ints) -> Ints:
-        """The tokens that the model will compute for each mask."""
+        """Return the number of tokens that the model computes for each mask."""
         return model.cost(removal, input, self.masks[rows])
 
     @staticmethod
     def read(model: Model, outputs: Any, parts: Sequence[BatchPart]) -> list[Sequence[Any] | Exception]:
-        """For each mask the mean over its draws."""
+        """Return the mean over the draws of each mask."""
         drawn = split(outputs, parts, [part.removal.draws for part in parts])
         return [
-            own.reshape(len(part.rows), -1).mean(axis=1)
-            if np.isfinite(own).all()
+            values.reshape(len(part.rows), -1).mean(axis=1)
+            if np.isfinite(values).all()
             else ModelError("The likelihood of a prompt's tokens is NaN or infinite.")
-            for part, own in zip(parts, drawn, strict=True)
+            for part, values in zip(parts, drawn, strict=True)
         ]
 
     def assemble(self, model: Model, input: Input, answers: list[float]) -> Floats:
-        """An array (masks,)."""
+        """Return an array (masks,)."""
         return np.array(answers, dtype=np.float64)

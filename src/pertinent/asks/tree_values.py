@@ -1,4 +1,4 @@
-"""Tree values: what are the exact Shapley values of a model that is a sum of trees?"""
+"""Tree values: the exact Shapley values of a model that is a sum of trees."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ class TreeScores:
 
 @dataclass(frozen=True)
 class NotWalked:
-    """The answer to a tentative question that trees do not answer, with the reason."""
+    """The answer to a tentative question that trees cannot answer, with the reason."""
 
     reason: str
 
 
 @dataclass(frozen=True, eq=False)
 class TreeValues(Question):
-    """What are the exact Shapley values of a model made of trees?
+    """What are the exact Shapley values of a model that is a sum of trees?
 
-    Answered with `TreeScores`. A mask is worth what the trees answer with the removed columns filled from
-    the rows that the removal makes of the empty mask, averaged over these rows. The trees are walked
-    once, which costs 1. With `groups`, as many as the removal has, the columns are repeated for each group of
-    rows, with that group left out of the mean. A `tentative` question is answered with
-    `NotWalked`, at no cost, if the model's values are not known from trees.
+    Answered with `TreeScores`. The value of a mask is the trees' prediction with the removed columns filled
+    from the rows that the removal makes of the empty mask, averaged over these rows. The trees are walked
+    once, which costs 1. With `groups`, the number of groups of the removal's rows, the columns are repeated
+    for each group, with the mean over all other rows. A `tentative` question is answered with `NotWalked`, at
+    no cost, if the model's values cannot be computed from trees.
     """
 
     refusal = (
-        "This method walks the trees of a forest or of boosting, which only estimators of scikit-learn, "
-        "xgboost, lightgbm and catboost have; choose one that asks for values, such as kernel-shap."
+        "This method needs the trees of a forest or of boosting, which only estimators of scikit-learn, "
+        "xgboost, lightgbm and catboost have; choose one that uses values, such as kernel-shap."
     )
     scale: Scale = "natural"
     groups: int = 0
@@ -58,19 +58,19 @@ class TreeValues(Question):
 
     @property
     def keys(self) -> range:
-        """The number of the only row."""
+        """Return the number of the only row."""
         return range(1)
 
     def price(self, paid: set[Hashable]) -> int:
-        """1 for each time the trees are walked."""
+        """Return 1, because the trees are walked once."""
         return 1
 
     def unspent(self, answer: Any) -> int:
-        """The whole price if the trees were not walked."""
+        """Return the whole price if the trees were not walked."""
         return int(isinstance(answer, NotWalked))
 
     def on_scale(self, scale: Scale, groups: int = 0) -> TreeValues:
-        """The same question on this scale, with this number of groups of draws."""
+        """Return the question on a scale and for a number of groups of draws."""
         return replace(self, scale=scale, groups=groups)
 
     def check(self, input: Input) -> None:
@@ -79,21 +79,21 @@ class TreeValues(Question):
             raise InputError(f"Only table rows are explained by trees, but the input is {input.kind}.")
 
     def costs(self, model: Model, input: Input, removal: Removal, rows: Ints) -> Ints:
-        """1: what is known of the rows that fill removed columns is shared by a whole batch."""
+        """Return 1: a batch shares the computation for the rows that fill removed columns."""
         return np.ones(len(rows), dtype=np.int64)
 
     @staticmethod
     def read(model: Model, outputs: Any, parts: Sequence[BatchPart]) -> list[Sequence[Any] | Exception]:
-        """One answer for each part."""
+        """Return one answer for each part."""
         return [
-            [found]
-            if isinstance(found, NotWalked) or np.isfinite(found.scores).all()
-            else ModelError("The trees answer NaN or infinity.")
-            for found in outputs
+            [answer]
+            if isinstance(answer, NotWalked) or np.isfinite(answer.scores).all()
+            else ModelError("The trees predict NaN or infinity.")
+            for answer in outputs
         ]
 
     def assemble(
         self, model: Model, input: Input, answers: list[TreeScores | NotWalked]
     ) -> TreeScores | NotWalked:
-        """The only answer."""
+        """Return the only answer."""
         return answers[0]

@@ -1,4 +1,4 @@
-"""Values: what does the model answer with only these features?"""
+"""Values: the model's outputs with only some features."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Values(Question):
-    """What does the model answer with only these features?
+    """What does the model predict with only these features?
 
-    Answered with an array (masks, columns) on the scale. Each distinct mask costs 1, whatever the scale. If a
-    removal makes several random draws, their mean on that scale is the answer; with `groups`, as many
-    as the removal has, the columns are repeated for each group of draws, with the group left out of the mean.
+    Answered with an array (masks, columns) on the scale. Each distinct mask costs 1 on any scale. If a
+    removal makes several random draws, the answer is their mean on that scale. With `groups`, the number of
+    groups of draws, the columns are repeated for each group, with the mean over all draws outside it.
     """
 
     remembered = True
@@ -37,31 +37,31 @@ class Values(Question):
 
     @cached_property
     def mask_keys(self) -> list[bytes]:
-        """A key for each mask, the same on every scale."""
+        """Return a key for each mask, the same on every scale."""
         return mask_bytes(self.masks)
 
     @cached_property
     def keys(self) -> list[bytes]:
-        """A key for each mask on the scale."""
+        """Return a key for each mask on the scale."""
         scale = self.scale.encode()
         return self.mask_keys if self.scale == "natural" else [mask + scale for mask in self.mask_keys]
 
     def price(self, paid: set[Hashable]) -> int:
-        """1 for each mask that was not asked for before, on any scale."""
+        """Return 1 for each new mask, on any scale."""
         before = len(paid)
         paid.update(self.mask_keys)
         return len(paid) - before
 
     def on_scale(self, scale: Scale, groups: int = 0) -> Values:
-        """The same question on this scale, with this number of groups of draws."""
+        """Return the question on a scale and for a number of groups of draws."""
         return replace(self, scale=scale, groups=groups)
 
     def check(self, input: Input) -> None:
-        """Masks must be over the input's features."""
+        """Raise a `TypeError` unless the masks fit the input's features."""
         check_masks(self.masks, input)
 
     def costs(self, model: Model, input: Input, removal: Removal, rows: Ints) -> Ints:
-        """The tokens, rows or bytes that the model will compute for each mask."""
+        """Return the number of tokens, rows or bytes that the model computes for each mask."""
         return model.cost(removal, input, self.masks if len(rows) == len(self.masks) else self.masks[rows])
 
     @classmethod
@@ -70,12 +70,12 @@ class Values(Question):
         return model.submit([p.removal(p.input, p.question.masks.take(p.rows, 0), p.seed) for p in parts])
 
     def n_pieces(self, removal: Removal) -> int:
-        """A mask has as many as the removal makes draws."""
+        """Return the number of draws of the removal."""
         return removal.draws
 
     @classmethod
     def submit_divided(cls, model: Model, part: BatchPart, n_at_once: int) -> Answer:
-        """Run the model on a few of a mask's draws at a time."""
+        """Run the model on a few draws of a mask at a time."""
         rows = part.removal(part.input, part.question.masks[part.rows], part.seed)
         firsts = range(0, part.removal.draws, n_at_once)
         answers = [model.submit([rows[first : first + n_at_once]]) for first in firsts]
@@ -86,22 +86,18 @@ class Values(Question):
 
     @staticmethod
     def read(model: Model, outputs: Any, parts: Sequence[BatchPart]) -> list[Sequence[Any] | Exception]:
-        """For each mask the mean over its draws, or `_means` (1 + groups, columns) if draws have groups."""
-        found: list[Any] = usable_rows(model, outputs, parts, [part.removal.draws for part in parts])
+        """Return the mean over the draws of each mask, or `_means` if the draws have groups."""
+        answers: list[Any] = usable_rows(model, outputs, parts, [part.removal.draws for part in parts])
+        usable = [i for i in range(len(parts)) if not isinstance(answers[i], Exception)]
         for scale in {part.question.scale for part in parts}:
-            own = [
-                i
-                for i, part in enumerate(parts)
-                if part.question.scale == scale and not isinstance(found[i], Exception)
-            ]
-            for i, rows in zip(
-                own, _together(model, [(parts[i].input, found[i]) for i in own], scale), strict=True
-            ):
-                found[i] = _means(rows, parts[i].removal)
-        return found
+            indexes = [i for i in usable if parts[i].question.scale == scale]
+            scaled = _on_scale(model, [(parts[i].input, answers[i]) for i in indexes], scale)
+            for i, rows in zip(indexes, scaled, strict=True):
+                answers[i] = _means(rows, parts[i].removal)
+        return answers
 
     def assemble(self, model: Model, input: Input, answers: list[Floats]) -> Floats:
-        """An array (masks, columns), or (masks, (1 + groups) · columns)."""
+        """Return an array (masks, columns), or (masks, (1 + groups) · columns)."""
         if not answers:
             return np.empty((0, (1 + self.groups) * len(model.columns_of(input))))
         outputs = np.array(answers)
@@ -110,8 +106,8 @@ class Values(Question):
         return outputs.reshape(len(answers), -1)
 
 
-def _together(model: Model, answers: list[tuple[Input, Floats]], scale: Scale) -> list[Floats]:
-    """The rows about each input on the scale; all at once, unless the inputs differ in their columns."""
+def _on_scale(model: Model, answers: list[tuple[Input, Floats]], scale: Scale) -> list[Floats]:
+    """Return the rows of each input on a scale, converted together unless inputs have different columns."""
     if model.columns_differ or len(answers) < 2:
         return [model.as_scale(input, rows, scale) for input, rows in answers]
     ends = np.cumsum([len(rows) for _, rows in answers]).tolist()
@@ -120,10 +116,10 @@ def _together(model: Model, answers: list[tuple[Input, Floats]], scale: Scale) -
 
 
 def _means(rows: Floats, removal: Removal) -> Floats:
-    """The mean over all draws of each mask (masks, columns).
+    """Return the mean over all draws of each mask, (masks, columns).
 
-    If the removal has groups of draws: (masks, 1 + groups, columns), where the further rows are the means
-    over all draws outside of each group.
+    If the removal has groups of draws, (masks, 1 + groups, columns), where the other rows are the means over
+    all draws outside each group.
     """
     if removal.draws == 1:
         return rows
@@ -134,6 +130,6 @@ def _means(rows: Floats, removal: Removal) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class RepeatedValues(Values):
-    """Like `Values`, but the model is asked again even if the answer is cached."""
+    """Like `Values`, but answered by the model even if the answer is cached."""
 
     remembered = False

@@ -122,13 +122,11 @@ COMMANDS = {
         required=("out",),
         without=_ANSWERS,
     ),
-    "benchmark": Command(
-        None, "benchmark_files:benchmark", ("quiet",), ("", "what to run, and where to keep it")
-    ),
+    "benchmark": Command(None, "benchmark_files:benchmark", ("quiet",), ("", "description and results")),
     "serve": Command(
         "serve",
         "verbs:serve",
-        titles=("", "what it allows"),
+        titles=("", "page and limits"),
         elsewhere={"started": "the address is printed"},
     ),
     "study create": Command(
@@ -141,10 +139,10 @@ COMMANDS = {
     "study serve": Command(
         "serve_study",
         "studies:serve",
-        titles=("", "who can take part"),
+        titles=("", "address"),
         elsewhere={"started": "the address is printed"},
     ),
-    "study report": Command("report_study", "studies:report", _RESULT, ("", "whose answers count")),
+    "study report": Command("report_study", "studies:report", _RESULT, ("", "participants")),
     "demo": Command(None, "verbs:demo", ("html", "quiet"), defaults={"html": Path("pertinent-report.html")}),
     "methods": Command("list_methods", "verbs:catalogue"),
     "metrics": Command("list_metrics", "verbs:catalogue"),

@@ -46,8 +46,8 @@ class InputFlags:
     inputs
         One or more texts.
     file
-        A file of inputs. .txt: one text per line; .csv, .tsv, .jsonl, .parquet: one text, pair or table row
-        per record. Also a folder of such files, a pattern such as 'parts/*.csv', or - for lines from stdin.
+        A file of inputs, a folder of files, a pattern such as 'parts/*.csv', or - for stdin: .txt has one
+        text per line; .csv, .tsv, .jsonl and .parquet have one text, pair or table row per record.
     column
         The column of --file with the text ('text', or the only column).
     pair_column

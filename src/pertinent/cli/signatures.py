@@ -26,13 +26,6 @@ from pertinent.errors import SettingError
 
 T = TypeVar("T")
 
-MAKERS = {
-    "Removal": "pertinent.removals.base:removals.parse",
-    "Metric": "pertinent.metrics.base:metrics.parse",
-    "EarlyStopping": "pertinent.explainers.early_stopping:EarlyStopping.from_setting",
-}
-"""Functions that build an instance of a class from text, so that mistakes are found before a model loads."""
-
 _AS_IN = re.compile(r"As in `([\w.]+)`[.;,]? ?")
 _SECTION = re.compile(r"(?:Parameters|Attributes)\n-+\n(.*?)(?=\n\n[A-Z]\w+\n-{3,}\n|\Z)", re.DOTALL)
 _ENTRY = re.compile(r"^(\S.*)\n((?:(?: {4}.*)?(?:\n|\Z))+)", re.MULTILINE)
@@ -119,12 +112,7 @@ class Option:
         if isinstance(text, list):
             (inner,) = (get_args(kind)[0] for kind in types_in(self.hint) if get_origin(kind) is list)
             return [read_text(self.flag, each, inner) for each in text]
-        value = convert_setting(self.flag, read_text(self.flag, text, self.hint), self.hint)
-        for name, maker in MAKERS.items():
-            if value is not None and self.is_a(name):
-                make = resolve_name(maker)
-                return tuple(map(make, value)) if isinstance(value, tuple) else make(value)
-        return value
+        return convert_setting(self.flag, read_text(self.flag, text, self.hint), self.hint)
 
     def _is_any(self, *origins: Any) -> bool:
         return any(get_origin(kind) in origins for kind in self.types)

@@ -1,4 +1,4 @@
-"""Connecting to Ray, or starting one on this machine; what is wrong is said within seconds."""
+"""Connecting to Ray, or starting it on this machine; problems are reported within seconds."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ SECONDS = 5.0
 _PORTS = {"ray://": 10001, "": 6379}
 
 _HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
-"""How a conversation in HTTP/2 begins, which Ray speaks: its first line, and a frame of type 4 (settings)."""
+"""The start of a connection in HTTP/2, which Ray uses: its first line, and a frame of type 4 (settings)."""
 
 
 @contextmanager
 def connected(address: str | None, n_cpus: int | None) -> Iterator[Any]:
-    """Ray, connected to the cluster at `address`.
+    """Yield the module of Ray, connected to the cluster at `address`.
 
-    Without an address a Ray with `n_cpus` processors is started on this machine, and stopped again. If this
-    process is connected already, that connection is used, and left open.
+    Without an address, Ray is started with `n_cpus` processors on this machine, and stopped at the end. An
+    existing connection of this process is used, and left open.
     """
     ray = optional("ray")
     if ray.is_initialized():
@@ -38,7 +38,9 @@ def connected(address: str | None, n_cpus: int | None) -> Iterator[Any]:
     options: dict[str, Any] = {"logging_level": logging.ERROR}
     if address is None:
         options["num_cpus"] = n_cpus
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported unless the user wants it
+        os.environ.setdefault(
+            "RAY_USAGE_STATS_ENABLED", "0"
+        )  # no usage is reported unless the user enables it
     else:
         _check_reachable(address)
     with _same_signals():
@@ -60,7 +62,7 @@ def connected(address: str | None, n_cpus: int | None) -> Iterator[Any]:
 
 @contextmanager
 def _same_signals() -> Iterator[None]:
-    """Keep this process's reaction to SIGTERM, which Ray replaces by its own."""
+    """Restore the process's handler of SIGTERM, which Ray replaces."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -72,18 +74,18 @@ def _same_signals() -> Iterator[None]:
 
 
 def _check_reachable(address: str) -> None:
-    """Raise an error unless something like Ray answers at ``host:port`` or ``ray://host:port``.
+    """Raise an error unless a server that may be Ray answers at ``host:port`` or ``ray://host:port``.
 
-    Ray itself would try for minutes.
+    Without this check, Ray would try to connect for minutes.
     """
     if address in ("auto", "local"):
         return
-    found = re.fullmatch(r"(ray://|)([^\s/:]+|\[[^\s/]+\])(?::(\d{1,5}))?", address)
-    if found is None:
+    match = re.fullmatch(r"(ray://|)([^\s/:]+|\[[^\s/]+\])(?::(\d{1,5}))?", address)
+    if match is None:
         raise ClusterError(
             f"The address of a cluster must be HOST:PORT, such as 10.0.0.1:6379, but got {address!r}."
         )
-    host, port = found[2].strip("[]"), int(found[3] or _PORTS[found[1]])
+    host, port = match[2].strip("[]"), int(match[3] or _PORTS[match[1]])
     try:
         with socket.create_connection((host, port), timeout=SECONDS) as connection:
             connection.sendall(_HELLO)
@@ -91,9 +93,7 @@ def _check_reachable(address: str) -> None:
     except (OSError, OverflowError) as error:
         raise ClusterError(
             f"Nothing answers at {address!r} ({error}): start Ray there with `ray start --head`, or leave "
-            "out the address to use this machine alone."
+            "out the address to use only this machine."
         ) from error
     if answer[3:4] != _HELLO[-6:-5]:
-        raise ClusterError(
-            f"What answers at {address!r} is not Ray: give the address that `ray start` printed."
-        )
+        raise ClusterError(f"The server at {address!r} is not Ray: use the address that `ray start` printed.")

@@ -1,12 +1,13 @@
-"""Workers on Ray: blocks stream to those that are free, and a worker that dies is replaced."""
+"""Workers on Ray: free workers get the next block, and a worker that dies is replaced."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from pertinent.cluster.worker import BlockResult, Started, Worker, versions
@@ -23,13 +24,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 QUEUED = 2
-"""Number of pieces that a worker has at most: the one that it does, and the next."""
+"""Number of parts that a worker has at most: the current one and the next."""
 
 BLOCKS_PER_WORKER = 8
 """Number of blocks for each worker, so that workers end at nearly the same time."""
 
 DEATHS, MOST_DEATHS = 2, 6
-"""Numbers of workers that an input must cost, alone, before it is blamed: at first, and at most."""
+"""Numbers of workers that must die while they process one input before it fails: at first, and at most."""
 
 LOAD_ATTEMPTS = 10
 """Number of consecutive attempts to load the model after which a pool without workers gives up."""
@@ -39,8 +40,8 @@ FIRST_DELAY, LONGEST_DELAY = 0.5, 8.0
 
 
 @dataclass(frozen=True, eq=False)
-class _BlockPart:
-    """A block, or an input of one that a worker did not survive; `deaths` counts those that it cost alone."""
+class _Part:
+    """A block, or one input of a block during which a worker died; `deaths` counts deaths during it."""
 
     block: Block
     items: Sequence[Item]
@@ -53,12 +54,12 @@ class _BlockPart:
 
 @dataclass(eq=False)
 class _WorkerState:
-    """A worker as the driver sees it: its actor, the loading of its model, and its pieces, oldest first."""
+    """A worker as the driver sees it: its actor, the loading of its model, and its parts, oldest first."""
 
     actor: Any
     start: Any
     ready: bool = False
-    pieces: dict[Any, _BlockPart] = field(default_factory=dict)
+    parts: dict[Any, _Part] = field(default_factory=dict)
 
 
 class WorkerPool(Workers):
@@ -69,7 +70,7 @@ class WorkerPool(Workers):
     ray
         The module, connected to a cluster.
     run
-        The run, whose inputs are given to `run` in blocks.
+        The run, whose inputs are passed to `run` in blocks.
     cluster
         The settings of the cluster.
     n_workers
@@ -79,17 +80,17 @@ class WorkerPool(Workers):
     def __init__(self, ray: Any, run: Run, cluster: Cluster, n_workers: int) -> None:
         self.n_workers, self._block_size = n_workers, cluster.block_size
         self._ray, self._run = ray, run
-        self._arguments = self._sent(run.model), run.batch_size, cluster.cpus_per_worker
-        # A worker that dies is replaced here, where it is known which block it did.
+        self._arguments = self._store_model(run.model), run.batch_size, cluster.cpus_per_worker
+        # Ray must not restart a dead worker: only the pool knows which block it processed.
         self._class = ray.remote(Worker).options(
             num_cpus=cluster.cpus_per_worker, num_gpus=cluster.gpus_per_worker, max_restarts=0
         )
         self._failed_loads = 0
         self._retry_at: float | None = None
         self._fingerprint = None if isinstance(run.model, NamedModel) else run.model.fingerprint.hex()
-        self._hands: list[_WorkerState] = []
-        self._waiting: deque[_BlockPart] = deque()
-        self._hire_missing()
+        self._workers: list[_WorkerState] = []
+        self._waiting: deque[_Part] = deque()
+        self._start_missing()
 
     @property
     def fingerprint(self) -> str:
@@ -100,9 +101,9 @@ class WorkerPool(Workers):
 
     def close(self) -> None:
         """End all workers."""
-        for hand in self._hands:
-            self._ray.kill(hand.actor)
-        self._hands.clear()
+        for worker in self._workers:
+            self._ray.kill(worker.actor)
+        self._workers.clear()
 
     def results(
         self, task: RunTask, items: Iterable[Item], total: int | None, *, quiet: bool = False
@@ -118,77 +119,72 @@ class WorkerPool(Workers):
         self, task: RunTask, blocks: Iterable[Block], total: int | None, *, quiet: bool = False
     ) -> Iterator[tuple[Block, Any]]:
         """Run a task on blocks, read as workers are free; yield each with its packed results."""
-        self._task, self._sent_task = task, self._ray.put(task)
+        self._task, self._stored_task = task, self._ray.put(task)
         self._source = iter(blocks)
         self._waiting.clear()
-        self._parts: dict[int, list[Any]] = {}
-        self._blamed: set[int] = set()
+        self._partial: dict[int, list[Any]] = {}
+        self._fatal_blocks: set[int] = set()
         self._innocent = 0
         self._finished: deque[tuple[Block, Any]] = deque()
-        self._done = self._failed = self._evaluations = 0
+        self._counts = Counter(done=0, failed=0, evaluations=0)
         with progress_callback(False if quiet else self._run.progress, self._run.title) as callback:
-            while self._hand_out():
+            while self._submit_parts():
                 self._await_one()
-                callback(Progress(self._done, self._failed, total, self._evaluations))
+                callback(Progress(total=total, **self._counts))
                 while self._finished:
                     yield self._finished.popleft()
 
-    # -- what is handed out --------------------------------------------------------------------------
+    # -- parts ---------------------------------------------------------------------------------------
 
-    def _hand_out(self) -> bool:
-        """Give every worker that has loaded the model enough to do; return whether anything is left to do."""
+    def _submit_parts(self) -> bool:
+        """Fill the queue of every ready worker; return whether anything is left to do."""
         for _ in range(QUEUED):
-            for hand in self._hands:
-                if hand.ready and len(hand.pieces) < QUEUED and (piece := self._next()) is not None:
-                    sent = hand.actor.run.remote(self._sent_task, piece.items, piece.is_whole)
-                    hand.pieces[sent] = piece
-        if any(hand.pieces for hand in self._hands):
+            for worker in self._workers:
+                if worker.ready and len(worker.parts) < QUEUED and (part := self._next_part()) is not None:
+                    result = worker.actor.run.remote(self._stored_task, part.items, part.is_whole)
+                    worker.parts[result] = part
+        if any(worker.parts for worker in self._workers):
             return True
-        piece = self._next()  # is there anything for the workers that have not loaded the model yet?
-        if piece is not None:
-            self._waiting.appendleft(piece)
-        return piece is not None
+        part = self._next_part()  # for workers that have not loaded the model yet
+        if part is not None:
+            self._waiting.appendleft(part)
+        return part is not None
 
-    def _next(self) -> _BlockPart | None:
+    def _next_part(self) -> _Part | None:
         if self._waiting:
             return self._waiting.popleft()
         block = next(self._source, None)
-        return None if block is None else _BlockPart(block, block.items)
-
-    # -- what comes back -----------------------------------------------------------------------------
+        return None if block is None else _Part(block, block.items)
 
     def _await_one(self) -> None:
-        """Wait until a worker has loaded the model, has finished a piece, has died or is to be replaced."""
+        """Wait until a worker has loaded the model, has finished a part, has died, or is to be replaced."""
         awaited = {}
-        for hand in self._hands:
-            awaited.update(dict.fromkeys(hand.pieces if hand.ready else [hand.start], hand))
+        for worker in self._workers:
+            awaited.update(dict.fromkeys(worker.parts if worker.ready else [worker.start], worker))
         timeout = None if self._retry_at is None else max(0.0, self._retry_at - time.monotonic())
         if timeout == 0.0:
-            self._hire()
+            self._start()
             return
         if not awaited:
             time.sleep(timeout or 0.0)
             return
         finished, _ = self._ray.wait(list(awaited), num_returns=1, timeout=timeout)
-        if not finished:
-            return
-        (ended,) = finished
-        hand = awaited[ended]
-        found = self._received(ended)
-        if isinstance(found, Started):
-            self._check(found)
-            hand.ready = True
-            self._hire_missing()
-        elif isinstance(found, BlockResult):
-            self._deliver(hand.pieces.pop(ended), found)
-        else:
-            self._bury(hand, found)
+        for ended in finished:
+            worker, result = awaited[ended], self._get(ended)
+            if isinstance(result, Started):
+                self._check(result)
+                worker.ready = True
+                self._start_missing()
+            elif isinstance(result, BlockResult):
+                self._deliver(worker.parts.pop(ended), result)
+            else:
+                self._replace(worker, result)
 
-    def _received(self, sent: Any) -> Any:
-        """What a worker returned, or the error if it is dead; its own errors are raised."""
+    def _get(self, ended: Any) -> Any:
+        """Return the result of a worker, or the error if it has died; raise an error of its code."""
         errors = self._ray.exceptions
         try:
-            return self._ray.get(sent)
+            return self._ray.get(ended)
         except errors.RayTaskError as error:
             cause = error.cause
             if isinstance(cause, PertinentError):
@@ -197,96 +193,92 @@ class WorkerPool(Workers):
         except errors.RayError as error:
             return error
 
-    def _deliver(self, piece: _BlockPart, result: BlockResult) -> None:
-        """Take in the results of a piece; if they were the last of its block, pack those of all pieces."""
-        self._done += result.done
-        self._failed += result.failed
-        self._evaluations += result.evaluations
+    def _deliver(self, part: _Part, result: BlockResult) -> None:
+        """Count the results of a part, and combine them with those of its block."""
+        self._counts.update(done=result.done, failed=result.failed, evaluations=result.evaluations)
         for warning in result.warnings:
             add_warning(self._run.warnings, warning)
-        self._innocent += piece.deaths
-        self._put_together(piece, result.results)
+        self._innocent += part.deaths
+        self._combine(part, result.results)
 
-    def _put_together(self, piece: _BlockPart, results: Any) -> None:
-        block = piece.block
-        if piece.is_whole:
+    def _combine(self, part: _Part, results: Any) -> None:
+        """Add the results of a part to its block, which is finished when it has those of all inputs."""
+        block = part.block
+        if part.is_whole:
             self._finished.append((block, results))
             return
-        parts = self._parts.setdefault(block.number, [])
-        parts.append(results)
-        if len(parts) == len(block.items):
-            del self._parts[block.number]
-            self._innocent += block.number not in self._blamed
-            self._finished.append((block, self._task.pack([one for part in parts for one in part])))
+        partial = self._partial.setdefault(block.number, [])
+        partial.append(results)
+        if len(partial) == len(block.items):
+            del self._partial[block.number]
+            self._innocent += block.number not in self._fatal_blocks
+            self._finished.append((block, self._task.pack(list(chain.from_iterable(partial)))))
 
-    def _bury(self, hand: _WorkerState, error: Exception) -> None:
-        """Replace a worker that has died, and have its pieces done by others."""
-        self._hands.remove(hand)
-        self._ray.kill(hand.actor)
+    def _replace(self, worker: _WorkerState, error: Exception) -> None:
+        """Replace a worker that has died, and process its parts again."""
+        self._workers.remove(worker)
+        self._ray.kill(worker.actor)
         reason = _reason(error)
         logger.warning("A worker died and will be replaced: %s", reason)
-        if hand.ready:
-            self._hire_missing()
-        elif all(other.ready for other in self._hands):
+        if worker.ready:
+            self._start_missing()
+        elif all(other.ready for other in self._workers):
             self._delay_next_load(error)
-        begun, again = False, list[_BlockPart]()
-        for sent, piece in hand.pieces.items():
-            done, _ = self._ray.wait([sent], timeout=0)
-            found = self._received(sent) if done else error
-            if isinstance(found, BlockResult):
-                self._deliver(piece, found)
-            elif begun:
-                again.append(piece)
+        unfinished = []
+        for pending, part in worker.parts.items():
+            ended, _ = self._ray.wait([pending], timeout=0)
+            result = self._get(pending) if ended else error
+            if isinstance(result, BlockResult):
+                self._deliver(part, result)
             else:
-                begun = True
-                again += self._after_death(piece, reason)
+                unfinished.append(part)
+        again = self._after_death(unfinished[0], reason) + unfinished[1:] if unfinished else []
         self._waiting.extendleft(reversed(again))
 
-    def _after_death(self, piece: _BlockPart, reason: str) -> list[_BlockPart]:
-        """What is to be done again of a piece that cost a worker: each of its inputs alone.
+    def _after_death(self, part: _Part, reason: str) -> list[_Part]:
+        """Return the inputs of a part during which a worker died as parts of one input each.
 
-        An input that cost several workers alone is a failure.
+        One input is tried again after all others, and fails after several deaths.
         """
-        if len(piece.items) > 1:
-            return [_BlockPart(piece.block, [item]) for item in piece.items]
-        deaths = piece.deaths + 1
-        if deaths < deaths_of_one(self._innocent):
-            self._waiting.append(replace(piece, deaths=deaths))
+        if len(part.items) > 1:
+            return [_Part(part.block, [item]) for item in part.items]
+        deaths = part.deaths + 1
+        if deaths < deaths_allowed(self._innocent):
+            self._waiting.append(replace(part, deaths=deaths))
             return []
-        self._blamed.add(piece.block.number)
-        error = ModelError(f"{deaths} workers died of this input alone, the last because: {reason}")
-        results = self._task.failures(piece.items[0], error)
-        self._done += len(results)
-        self._failed += len(results)
-        self._put_together(piece, self._task.pack(results) if piece.is_whole else results)
+        self._fatal_blocks.add(part.block.number)
+        error = ModelError(f"{deaths} workers died while they processed only this input, the last: {reason}")
+        results = self._task.failures(part.items[0], error)
+        self._counts.update(done=len(results), failed=len(results))
+        self._combine(part, self._task.pack(results) if part.is_whole else results)
         return []
 
     # -- workers -------------------------------------------------------------------------------------
 
-    def _sent(self, model: Any) -> Any:
-        """The model, once in the cluster's object store; a name as it is."""
+    def _store_model(self, model: Any) -> Any:
+        """Put the model into the cluster's object store, once for all workers; return a name unchanged."""
         if isinstance(model, NamedModel):
             return model
-        model.fingerprint  # noqa: B018  computed here, once, and sent with the model
+        model.fingerprint  # noqa: B018  computed once, and sent with the model
         try:
             return self._ray.put(model)
         except Exception as error:
             reason = str(error.__cause__ or error).strip().splitlines()[0]
             raise ModelError(
-                f"The model cannot be sent to workers ({reason}): give its name, by which they load it, such "
+                f"The model cannot be sent to workers ({reason}): pass its name, by which they load it, such "
                 "as a folder or 'package.module:name'."
             ) from error
 
-    def _hire_missing(self) -> None:
-        """Start all missing workers immediately, after a worker has shown that the model can be loaded."""
+    def _start_missing(self) -> None:
+        """Start all missing workers immediately, after a worker has loaded the model."""
         self._failed_loads = 0
-        for _ in range(self.n_workers - len(self._hands)):
-            self._hire()
+        for _ in range(self.n_workers - len(self._workers)):
+            self._start()
         self._retry_at = None
 
-    def _hire(self) -> None:
+    def _start(self) -> None:
         actor = self._class.remote(*self._arguments)
-        self._hands.append(_WorkerState(actor, actor.start.remote()))
+        self._workers.append(_WorkerState(actor, actor.start.remote()))
         self._retry_at = None
 
     def _delay_next_load(self, error: Exception) -> None:
@@ -295,7 +287,7 @@ class WorkerPool(Workers):
         Raise `ClusterError` if no worker is left and `LOAD_ATTEMPTS` attempts have failed.
         """
         self._failed_loads += 1
-        if not self._hands and self._failed_loads >= LOAD_ATTEMPTS:
+        if not self._workers and self._failed_loads >= LOAD_ATTEMPTS:
             raise ClusterError(
                 f"No worker could load the model in {LOAD_ATTEMPTS} consecutive attempts; the last one died: "
                 f"{_reason(error)} Check that the model fits into the memory of a worker."
@@ -304,39 +296,38 @@ class WorkerPool(Workers):
         self._retry_at = time.monotonic() + delay
 
     def _check(self, started: Started) -> None:
-        """Raise an error unless a worker has the versions of this process, and the model that others have."""
-        own = versions()
-        differing = [
-            f"{name} {started.versions.get(name)} (here {own[name]})"
-            for name in own
-            if started.versions.get(name) != own[name]
+        """Raise an error unless a worker has the versions of this process and the model of the others."""
+        different = [
+            f"{name} {started.versions.get(name)} (here {version})"
+            for name, version in versions().items()
+            if started.versions.get(name) != version
         ]
-        if differing:
+        if different:
             raise ClusterError(
-                f"The worker on {started.host!r} has {', '.join(differing)}: install the same versions on "
+                f"The worker on {started.host!r} has {', '.join(different)}: install the same versions on "
                 "all machines."
             )
         self._fingerprint = self._fingerprint or started.fingerprint
         if started.fingerprint != self._fingerprint:
             raise ModelError(
-                f"The model that the worker on {started.host!r} has loaded is not the one that others have: "
-                "put the same files and code on all machines."
+                f"The worker on {started.host!r} has loaded another model than the others: put the same "
+                "files and code on all machines."
             )
 
 
-def deaths_of_one(innocent: int) -> int:
-    """The number of workers that an input must cost, alone, before it is blamed.
+def deaths_allowed(innocent: int) -> int:
+    """Return the number of workers that must die while they process one input before it fails.
 
-    It grows with the number of workers that died over `innocent` inputs, which were explained later: where
-    workers are killed at random, two of them may happen to do the same input.
+    It grows with the number of deaths during `innocent` inputs, which were explained later: where workers
+    are killed at random, the same input may be affected repeatedly.
 
-    >>> [deaths_of_one(innocent) for innocent in (0, 1, 5, 100)]
+    >>> [deaths_allowed(innocent) for innocent in (0, 1, 5, 100)]
     [2, 3, 5, 6]
     """
     return min(DEATHS + innocent.bit_length(), MOST_DEATHS)
 
 
 def _reason(error: Exception) -> str:
-    """The line of Ray's message that says why a worker died."""
+    """Return the line of Ray's message with the reason why a worker died."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return next((line for line in lines if "because" in line), lines[0] if lines else type(error).__name__)

@@ -37,7 +37,7 @@ UNANSWERED = 16
 without this limit far too many jobs would be started before the backlog grows."""
 
 LEAST_WAIT, LONGEST_WAIT = 0.01, 0.25
-"""Seconds between two batches that may be spent on pulling jobs from a stream: as long as the last batch took,
+"""Seconds that may be spent on pulling jobs from a stream between two batches: as long as a batch takes,
 within these limits."""
 
 COMPUTING = 2
@@ -419,7 +419,7 @@ class Engine:
         kind = type(flight.parts[0].question)
         answers = kind.read(self.model, flight.answer.outputs(), flight.parts)
         seconds = self._last_batch = flight.answer.seconds()
-        costs = [sum(chunk.total for chunk in own) for own in flight.chunks.values()]
+        costs = [sum(chunk.total for chunk in chunks) for chunks in flight.chunks.values()]
         self.batch_sizes[kind].observe(sum(costs), seconds)
         for (question, chunks), cost, result in zip(flight.chunks.items(), costs, answers, strict=True):
             keys = list(chain(*(chunk.keys for chunk in chunks))) if len(chunks) > 1 else chunks[0].keys

@@ -1,4 +1,4 @@
-"""Explanations of more inputs than fit into memory: a folder of Parquet files, and an index of them."""
+"""Explanations of more inputs than fit into memory: a folder of Parquet files with an index."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pertinent.config.serialization import PlainData
 from pertinent.config.settings import checked
 from pertinent.errors import FileError, InputError
 from pertinent.files import check_is_file
+from pertinent.number_format import count
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.failures import Failure
 from pertinent.results.journal import read_journal
@@ -22,10 +23,10 @@ from pertinent.results.journal import read_journal
 logger = logging.getLogger(__name__)
 
 INDEX = "index.journal"
-"""The file in the folder that lists the others: a journal with a record for each."""
+"""The index of the folder: a journal with a record for each file."""
 
 END = "end"
-"""The name of the last record, which says that the run is finished."""
+"""The name of the last record, which marks the run as finished."""
 
 _RECOMPUTE = "Run the same call again to recompute it."
 
@@ -54,7 +55,7 @@ class ExplanationFolder:
 
     @cached_property
     def _records(self) -> list[dict[str, Any]]:
-        """The last record of each block, and that of the end."""
+        """Return the last record of each block, and the record of the end."""
         index = self.path / INDEX
         check_is_file(index)
         last = {tuple(record["key"]): record for record in islice(read_journal(index), 1, None)}
@@ -78,22 +79,22 @@ class ExplanationFolder:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the run that wrote it has ended."""
+        """Return whether the run is finished."""
         return bool(self._records) and self._records[-1]["name"] == END
 
     @property
     def files(self) -> list[Path]:
-        """The Parquet files, in the order of their inputs; `Explanations.read` reads one of them."""
+        """Return the Parquet files, each readable by `Explanations.read`, in the order of their inputs."""
         return [self.path / part_name(r["key"][0]) for r in self._records if r["name"] != END]
 
     @property
     def n_failures(self) -> int:
-        """The number of failures."""
+        """Return the number of failures."""
         return sum(record["failures"] for record in self._records)
 
     @property
     def failures(self) -> Iterator[Failure]:
-        """The inputs that failed and why, read from the files that have some."""
+        """Yield the inputs that failed with the reasons."""
         for record in self._records:
             if record["failures"]:
                 yield from self._read(record).failures
@@ -117,9 +118,8 @@ class ExplanationFolder:
         return Explanations.read(path)
 
     def __str__(self) -> str:
-        """As ``1,000 explanations in 4 files``."""
-        n, n_files = len(self), len(self.files)
-        return f"{n:,} explanation{'' if n == 1 else 's'} in {n_files:,} file{'' if n_files == 1 else 's'}"
+        """Return a text such as ``1,000 explanations in 4 files``."""
+        return f"{count(len(self), 'explanation')} in {count(len(self.files), 'file')}"
 
     def __repr__(self) -> str:
         failed = f", {self.n_failures:,} failed" if self.n_failures else ""
@@ -127,7 +127,7 @@ class ExplanationFolder:
 
 
 def is_intact(folder: Path, record: Mapping[str, Any]) -> bool:
-    """Return whether the file of a record in the index is there and has the digest of the record."""
+    """Return whether the file of a record exists and has the digest in the record."""
     try:
         content = (folder / part_name(record["key"][0])).read_bytes()
     except OSError:
@@ -148,11 +148,11 @@ def missing_blocks(records: Iterable[Mapping[str, Any]]) -> list[int]:
 
 
 def block_names(numbers: Sequence[int]) -> str:
-    """Return the names of blocks for a message, as ``blocks 1, 2``; of many only the first."""
+    """Return the names of blocks for a message, such as ``blocks 1, 2``; of many blocks only the first."""
     listed = ", ".join(map(str, numbers[:_LISTED])) + ", …" * (len(numbers) > _LISTED)
     return f"block{'s' * (len(numbers) > 1)} {listed}"
 
 
 def part_name(number: int) -> str:
-    """The name of the file with the explanations of a block."""
+    """Return the name of the file with the explanations of a block."""
     return f"part-{number:08}.parquet"

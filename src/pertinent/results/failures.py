@@ -19,17 +19,17 @@ class Failure:
     Attributes
     ----------
     index
-        The position of the input among those that were given, from 0.
+        The position of the input, from 0.
     reason
         The message of the error.
     id
-        The user's own name for the input, if one was given.
+        The user's name for the input.
     method
-        The method that failed; ``None`` if only one was used, or if all failed for this reason.
+        The method that failed; None if there was only one, or if all methods failed for this reason.
     metric
-        The metric that could not measure the explanation; ``None`` if something else failed.
+        The metric that could not measure the explanation; None if something else failed.
     error
-        The error itself; it is not saved.
+        The error, which is not saved.
     """
 
     index: Index
@@ -49,7 +49,7 @@ class Failure:
 
 
 def failures_from_plain(plain: Any) -> list[Failure]:
-    """Failures that were saved; an `InputError` says what they cannot be made of."""
+    """Return saved failures; raise an `InputError` if the data is invalid."""
     return decode(list[Failure], plain, "failures")
 
 
@@ -69,9 +69,9 @@ def merge_failures(failures: Sequence[Failure], n_methods: int) -> list[Failure]
 
 
 def failures_of(failures: Iterable[Failure], results: Sequence[Any], part: slice) -> list[Failure]:
-    """The failures of the inputs in a slice of the results, each of which has the `index` of its input.
+    """Return the failures of the inputs in a slice of the results, each with the `index` of its input.
 
-    An input that has no result is in a slice with the next input that has one, or with the last.
+    An input without a result belongs to the slice of the next input with a result, or of the last one.
     """
     every = sorted({result.index for result in results})
     kept = {result.index for result in results[part]}

@@ -9,6 +9,7 @@ import numpy as np
 
 from pertinent.config.settings import labels
 from pertinent.errors import require, unknown
+from pertinent.results.records import Cost
 from pertinent.stats import Interval
 
 if TYPE_CHECKING:
@@ -25,6 +26,21 @@ class CostPoint:
     is_best: bool = False
 
 
+def mean_costs(evaluation: Evaluation) -> dict[str, dict[str, float]]:
+    """Return the mean evaluations and model seconds of an explanation by each method."""
+    names = labels([(e.method, e.settings) for e in evaluation.explanations])
+    costs: dict[str, list[Cost]] = {}
+    for name, e in zip(names, evaluation.explanations, strict=True):
+        costs.setdefault(name, []).append(e.cost)
+    return {
+        name: {
+            "evaluations": float(np.mean([cost.evaluations for cost in each])),
+            "seconds": float(np.mean([cost.seconds for cost in each])),
+        }
+        for name, each in costs.items()
+    }
+
+
 def cost_points(
     evaluation: Evaluation, metric: str | None, cost: Literal["evaluations", "seconds"]
 ) -> list[CostPoint]:
@@ -33,12 +49,9 @@ def cost_points(
     metric = metric or next(iter(evaluation.better))
     if metric not in evaluation.better:
         raise unknown("metric", metric, evaluation.better)
-    names = labels([(e.method, e.settings) for e in evaluation.explanations])
-    costs: dict[str, list[float]] = {}
-    for name, e in zip(names, evaluation.explanations, strict=True):
-        costs.setdefault(name, []).append(getattr(e.cost, cost))
+    costs = mean_costs(evaluation)
     points = [
-        CostPoint(method, float(np.mean(costs[method])), interval)
+        CostPoint(method, costs[method][cost], interval)
         for method, name, _, interval in evaluation.summary()
         if name == metric
     ]
