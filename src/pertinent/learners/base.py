@@ -12,7 +12,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
@@ -29,6 +28,7 @@ from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits
 from pertinent.files import file_exists, read_json
 from pertinent.finetuning.run_folder import RECORD, is_begun
 from pertinent.inputs.modality import modality_named
+from pertinent.learners.schedule import Schedule
 from pertinent.outputs import SCALES, Scale
 
 if TYPE_CHECKING:
@@ -48,9 +48,6 @@ Tensor: TypeAlias = Any
 
 SMALLEST_DEVIATION = 1e-9
 """Unit of the scores if all scores are zero, as for a model that always gives the same answer."""
-
-LEAST_EPOCHS = 10
-"""Smallest default number of epochs."""
 
 _NOUNS = {"class": "classes", "label": "labels", "value": "plain values", "overlap": "overlaps"}
 
@@ -88,33 +85,6 @@ class LearnerSpec:
     scales: tuple[Scale, ...] = SCALES
     modalities: tuple[str, ...] | None = None
     labels: bool = False
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """Default length of the training of a network.
-
-    Attributes
-    ----------
-    epochs
-        Largest number of passes over the inputs.
-    learning_rate
-        The learning rate of AdamW.
-    measurements
-        Number of times that the network is measured on the validation inputs in the whole training; ``None``
-        for once per epoch.
-    steps
-        Number of steps that suffices if there are many inputs.
-    """
-
-    epochs: int
-    learning_rate: float
-    measurements: int | None
-    steps: int = 10**9
-
-    def epochs_of(self, n_training: float, batch_size: int) -> int:
-        """Return the number of epochs for this number of training inputs."""
-        return min(self.epochs, max(LEAST_EPOCHS, ceil(self.steps / ceil(n_training / batch_size))))
 
 
 @dataclass(frozen=True)
@@ -207,11 +177,6 @@ class LearnedExplainer(Explainer):
     def digest(self) -> str:
         """Return a hexadecimal digest of the network's weights and its card, for `load_explainer`."""
         return self.network.fingerprint.hex()
-
-    @classmethod
-    def load(cls, folder: str | Path, *, digest: str | None = None) -> LearnedExplainer:
-        """Load the explainer in a folder, as `load_explainer` does."""
-        return load_explainer(folder, digest=digest)
 
     def save(self, folder: str | Path) -> None:
         """Write the network and its card into a folder, for `load_explainer`."""

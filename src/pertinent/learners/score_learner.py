@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from pertinent.array_types import Floats
-from pertinent.learners.base import LearnedClasses, Learner, Schedule, Tensor, TrainingTargets
+from pertinent.learners.base import LearnedClasses, Learner, Tensor, TrainingTargets
+from pertinent.learners.schedule import Schedule
 from pertinent.stats import spearman
 
 if TYPE_CHECKING:

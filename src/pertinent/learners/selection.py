@@ -13,7 +13,8 @@ import numpy as np
 
 from pertinent.config.settings import Count, Positive
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits
-from pertinent.learners.base import LearnedExplainer, Learner, LearnerSpec, Schedule, Tensor, TrainingTargets
+from pertinent.learners.base import LearnedExplainer, Learner, LearnerSpec, Tensor, TrainingTargets
+from pertinent.learners.schedule import Schedule
 from pertinent.learners.subsets import APPROXIMATOR, Subsets, of_predicted, random_features
 from pertinent.outputs import softmax
 

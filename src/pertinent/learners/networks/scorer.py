@@ -19,7 +19,7 @@ from pertinent.errors import InputError
 from pertinent.files import write_json
 from pertinent.inputs.base import Input
 from pertinent.inputs.modality import modality_named
-from pertinent.learners.base import Schedule
+from pertinent.learners.schedule import Schedule
 from pertinent.models.base import Model
 from pertinent.models.torch import devices
 

@@ -17,7 +17,6 @@ from pertinent.errors import SettingError
 from pertinent.inputs.base import Input
 from pertinent.inputs.text import TextInput
 from pertinent.inputs.tokens import Tokens
-from pertinent.learners.base import Schedule
 from pertinent.learners.networks.scorer import (
     Approximator,
     Scorer,
@@ -25,6 +24,7 @@ from pertinent.learners.networks.scorer import (
     run_recurrent,
     small_scorer_for,
 )
+from pertinent.learners.schedule import Schedule
 from pertinent.models.base import Model
 from pertinent.models.heads.text_classification import ClassificationHead
 from pertinent.models.tokens.batches import TokenBatch, collate
