@@ -145,7 +145,7 @@ def _comparisons(evaluation: Evaluation, rankings: Mapping[str, Sequence[str]]) 
 def _(attacks: Attacks) -> list[Table]:
     numbers = ("radius", "passes")
     titles = ["input", "predicted", "features that may change", *numbers]
-    has_values = any(attacked.input.shown() is not None for attacked in attacks)
+    has_values = any(attacked.input.value_texts() is not None for attacked in attacks)
     titles += ["features that changed"] if has_values else []
     rows = [
         [*cells, Cell(_changes(attacked, i))] if has_values else cells
@@ -185,13 +185,13 @@ def _members(attacked: Attacked, i: int) -> str:
 
 def _changes(attacked: Attacked, i: int) -> str:
     """Return the features whose values changed most, relative to the original values."""
-    input, before = attacked.input, attacked.input.shown()
+    input, before = attacked.input, attacked.input.value_texts()
     if before is None or not attacked.succeeded[i] or not isinstance(input, ArrayInput):
         return ""
     size, change = np.abs(input.array.astype(np.float64)), np.abs(attacked.changes[i])
     share = np.zeros(input.n_features)
     np.maximum.at(share, input.owners, change / np.maximum(size, np.finfo(np.float64).tiny))
-    after = input.moved(attacked.changes[i]).shown() or ()
+    after = input.shift(attacked.changes[i]).value_texts() or ()
     order = [j for j in np.argsort(-share, kind="stable").tolist() if share[j] > 0]
     shown = [f"{input.features[j]} {before[j]} → {after[j]}" for j in order[:_NAMED]]
     return ", ".join(shown) + (" …" if len(order) > _NAMED else "")
