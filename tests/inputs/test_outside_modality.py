@@ -104,7 +104,7 @@ def test_gradients_attacks_and_neighbours_follow_its_values(example, model):
 
 
 def test_a_modality_without_a_network_cannot_be_learned(model):
-    with pytest.raises(InputError, match="names no `scorer`"):
+    with pytest.raises(InputError, match="has no `scorer`"):
         pertinent.fit(model, [SERIES + i / 100 for i in range(20)], method="amortized-shapley", **QUIET)
 
 
