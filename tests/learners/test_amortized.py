@@ -13,7 +13,7 @@ from pertinent.asks import Network, NetworkOutputs
 from pertinent.errors import FileError, InputError, ModelError, SettingError
 from pertinent.explainers.base import Task
 from pertinent.explainers.shapley.shapley_sampling import ShapleySampling
-from pertinent.learners.base import normalized
+from pertinent.learners.score_arrays import normalized
 from pertinent.learners.methods.amortized_shapley import AmortizedShapley, combined
 from pertinent.learners.network_trainer import ExampleCollator, TrainingExamples
 from pertinent.learners.networks.scorer import feature_scores
