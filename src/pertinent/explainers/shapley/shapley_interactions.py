@@ -171,9 +171,9 @@ class ShapleyInteractions(Explainer):
         columns = [list(range(answers.shape[1])), of_target, of_target]
         bounds = interaction_index.largest_values(self.index, self.order, d)
         estimates = []
-        for part, own, bound in zip(posterior, columns, bounds, strict=True):
-            errors = limited(task, part.values.T, part.errors.T, answers[:, own], bound).T
-            estimates.append(Estimate(part.values, np.where(unknown[own], np.nan, errors)))
+        for part, cols, bound in zip(posterior, columns, bounds, strict=True):
+            errors = limited(task, part.values.T, part.errors.T, answers[:, cols], bound).T
+            estimates.append(Estimate(part.values, np.where(unknown[cols], np.nan, errors)))
         estimates[1].errors[np.diag_indices(d)] = 0.0
         return InteractionPosterior(*estimates)
 
