@@ -215,7 +215,7 @@ class FitRun:
                 "settings": {name: str(value) for name, value in changed_settings(removal).items()},
                 "fingerprint": removal.bind(model).fingerprint.hex(),
             },
-            "features": cut if isinstance(cut := self.inputs[0].own_features, str) else None,
+            "features": cut if isinstance(cut := self.inputs[0].features_argument, str) else None,
             "scale": self.request.scale,
             "teacher": {name: teacher[name] for name in ("method", "settings")},
             "validation_fraction": self.validation_fraction,
