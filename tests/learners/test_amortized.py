@@ -255,7 +255,9 @@ def test_references_are_used_again(model, fitted, folder, rows):
     assert sum(rows) <= PILOTS
     some = pertinent.fit(model, TEXTS[:20], teacher_explanations=pertinent.read(file), **FEW)
     assert some.network.card["examples"] == 18
-    with pytest.raises(SettingError, match="made with the removal 'attention-mask', but it is 'mask-token'"):
+    with pytest.raises(
+        SettingError, match="must be 'attention-mask', as for the teacher, but got 'mask-token'"
+    ):
         pertinent.fit(model, TEXTS, teacher_explanations=file, removal="mask-token", progress=False)
 
 
@@ -263,7 +265,7 @@ def test_references_of_any_method(model):
     fitted = pertinent.fit(model, TEXTS[:10], teacher="exact-shapley", epochs=1, progress=False)
     assert np.isfinite(fitted.network.card["sampling_variances"]).all()
     with pytest.raises(
-        SettingError, match="`classes` must be 'predicted', because gradient has scores for one"
+        SettingError, match="`classes` must be 'predicted', because gradient scores only one class"
     ):
         pertinent.fit(model, TEXTS[:4], teacher="gradient", classes="all", progress=False)
 
@@ -278,7 +280,7 @@ def test_another_model_is_refused(fitted, folder):
     other = pertinent.wrap(changed)
     with pytest.raises(ModelError, match="fitted to another model"):
         pertinent.explain(other, NEW[0], fitted)
-    with pytest.raises(FileError, match="no explanations of this model"):
+    with pytest.raises(FileError, match="`teacher_explanations` must explain this model"):
         pertinent.fit(other, TEXTS, teacher_explanations=folder / "teacher.parquet", progress=False)
     function = pertinent.wrap(lambda texts: [[0.5, 0.5]] * len(texts))
     with pytest.raises(ModelError, match="fitted to another model"):
@@ -287,11 +289,11 @@ def test_another_model_is_refused(fitted, folder):
 
 def test_another_removal_or_target_or_scale_is_refused(model, fitted):
     with pytest.raises(
-        SettingError, match=r"fitted with the removal 'attention-mask'.*not with 'mask-token'"
+        SettingError, match="`removal` must be 'attention-mask', as the explainer was fitted with"
     ):
         pertinent.explain(model, NEW[0], fitted, removal="mask-token")
     target = (pertinent.explain(model, NEW[0], fitted).target + 1) % 3
-    with pytest.raises(SettingError, match="for the predicted class alone"):
+    with pytest.raises(SettingError, match="must be the predicted class of this explainer"):
         pertinent.explain(model, NEW[0], fitted, target=target)
     with pytest.raises(SettingError, match="`scale` must be 'natural'"):
         pertinent.explain(model, NEW[0], fitted, scale="logit")
@@ -300,8 +302,8 @@ def test_another_removal_or_target_or_scale_is_refused(model, fitted):
 @pytest.mark.parametrize(
     ("inputs", "options", "error", "said"),
     [
-        ("one text", {}, InputError, "Several inputs are needed"),
-        (["w1 w2"], {}, InputError, "At least 2 inputs"),
+        ("one text", {}, InputError, "must be several inputs"),
+        (["w1 w2"], {}, InputError, "at least 2 usable inputs"),
         (["w1 w2", ""], {}, InputError, "Input 1: The text is empty"),
         (TEXTS, {"method": "amortised-shapley"}, SettingError, "Did you mean 'amortized-shapley'"),
         (TEXTS, {"validation_fraction": 1.0}, SettingError, "must be above 0 and below 1"),

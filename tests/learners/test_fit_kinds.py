@@ -114,7 +114,7 @@ def test_the_embedded_tables(tmp_path):
         exact = pertinent.explain(model, new, "shapley-sampling", samples=60, removal=SOME, progress=False)
         assert correlation(model, fit, new, exact, removal=SOME) > 0.5
         assert same(model, new, fit, pertinent.load_explainer(tmp_path / name), removal=SOME)
-        with pytest.raises(SettingError, match="fitted with the removal 'background:rows=10'"):
+        with pytest.raises(SettingError, match="must be 'background:rows=10', as the explainer"):
             pertinent.explain(model, new[0], fit)
 
 
@@ -306,7 +306,7 @@ def test_an_explainer_knows_its_folder_and_digest(rater, tmp_path):
     loaded = pertinent.load_explainer(tmp_path / "f", digest=one.digest)
     assert (loaded.folder, loaded.digest) == (tmp_path / "f", one.digest)
     assert two.digest != one.digest
-    with pytest.raises(FileError, match=f"another explainer .* {one.digest}, not {two.digest}"):
+    with pytest.raises(FileError, match=f"`digest` must be .* {one.digest}, but got {two.digest}"):
         pertinent.load_explainer(tmp_path / "f", digest=two.digest)
 
 
@@ -337,11 +337,11 @@ def test_a_damaged_configuration_is_refused(fitted, tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"labels": [1, 2]}, "leave out `labels`"),
+        ({"labels": [1, 2]}, "`labels` must be None"),
         ({"method": "cxplain", "labels": [1]}, "`labels` must be one for each of 2 inputs"),
         ({"method": "cxplain", "classes": "all"}, "`classes` must be 'predicted' for cxplain"),
         ({"method": "cxplain", "scale": "logit"}, "`scale` must be natural for cxplain"),
-        ({"method": "fastshap", "teacher": "lime"}, "leave out `teacher`"),
+        ({"method": "fastshap", "teacher": "lime"}, "`teacher` must be None"),
         ({"loss": "mae"}, "mae"),
     ],
 )
@@ -353,5 +353,5 @@ def test_what_a_method_cannot_learn(rater, options, said):
 def test_images_with_other_channels_are_refused():
     model = pertinent.wrap(lambda images: [[0.5, 0.5]] * len(images), kind="image")
     images = [np.zeros((1, 4, 4)), np.zeros((3, 4, 4)), np.zeros((1, 4, 4)), np.zeros((3, 4, 4))]
-    with pytest.raises(InputError, match=r"equally many channels, but have \[1, 3\]"):
+    with pytest.raises(InputError, match=r"same number of channels, but have \[1, 3\]"):
         pertinent.fit(model, images, "aim", features="pixels", epochs=1, progress=False)

@@ -18,7 +18,7 @@ _FORMS = (
 )
 
 
-def marked_features(annotations: Any, input: Input) -> Masks:
+def mark_features(annotations: Any, input: Input) -> Masks:
     """Which features are marked, as a row of booleans.
 
     `annotations` are booleans, one for each feature; numbers of features; their names, which mark every
@@ -27,11 +27,11 @@ def marked_features(annotations: Any, input: Input) -> Masks:
     which marks the features of an image more than half of whose pixels are marked.
 
     >>> from pertinent.inputs.table import table_input
-    >>> marked_features(["b"], table_input({"a": 1, "b": 2})).tolist()
+    >>> mark_features(["b"], table_input({"a": 1, "b": 2})).tolist()
     [False, True]
     """
     given = _array(annotations)
-    mask = input.annotated(given)
+    mask = input.match_annotation(given)
     if mask is None:
         mask = _marked(given, input)
     if not mask.any():

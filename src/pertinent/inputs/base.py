@@ -63,14 +63,14 @@ class Numbers:
         constant; else black for pixels, and for a column the background's mean, or 0 without one.
     owners
         For each value, the number of the feature that it belongs to.
-    known
+    background
         The values of the background's rows (rows, values), if there is a background.
     """
 
     values: Floats
     absent: Floats
     owners: Ints
-    known: Floats | None = None
+    background: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,17 +142,17 @@ class Input(ABC):
         return self.fingerprint
 
     @property
-    def own_features(self) -> str | Array:
+    def features_argument(self) -> str | Array:
         """The `features` that give the same features when the input is prepared again."""
         return self.granularity
 
     @property
     def search_text(self) -> str:
         """The text that searches look through: by default the features and their values."""
-        values = self.shown() or ()
+        values = self.value_texts() or ()
         return " ".join((*self.features, *values))
 
-    def shown(self) -> tuple[str, ...] | None:
+    def value_texts(self) -> tuple[str, ...] | None:
         """The value of each feature as text, where a feature has a value beside its name."""
         return None
 
@@ -171,7 +171,7 @@ class Input(ABC):
             "`to_dataframe()` or `plot()`."
         )
 
-    def annotated(self, annotation: Array) -> Masks | None:
+    def match_annotation(self, annotation: Array) -> Masks | None:
         """The features that an annotation marks, if it has a form that only this modality knows."""
         return None
 
@@ -190,7 +190,7 @@ class Input(ABC):
         """Plain numbers, strings and lists: all fields but `raw`, `features` and those not compared."""
         return {"kind": self.kind, "fingerprint": self.fingerprint.hex(), **encode(self)}
 
-    def restored(self) -> Self:
+    def restore(self) -> Self:
         """The input after its fields were read from a file: checked, and with `raw` set."""
         return self
 
@@ -245,7 +245,7 @@ class ArrayInput(Input):
         """Inputs of one shape share batches."""
         return self.kind, self.array.shape
 
-    def restored(self) -> Self:
+    def restore(self) -> Self:
         """The input with its array for `raw`."""
         return replace(self, raw=self.as_read(self.array[None])[0])
 
@@ -266,7 +266,7 @@ class ArrayInput(Input):
         """Rows of arrays in the layout and precision that the model reads."""
         return rows
 
-    def moved(self, change: Array) -> Self:
+    def shift(self, change: Array) -> Self:
         """The input after a change of its values, as far as they remain valid."""
         return self.with_array(self.array.astype(self.dtype) + change)
 
@@ -308,7 +308,7 @@ class ArrayInput(Input):
             )
         return background
 
-    def known_rows(self, background: Background | None) -> Floats | None:
+    def start_rows(self, background: Background | None) -> Floats | None:
         """Other inputs from which an attack may start (rows, values), if there are any."""
         return None
 
@@ -321,4 +321,4 @@ class ArrayInput(Input):
             return None
         values = self.array.astype(np.float64)
         absent = np.broadcast_to(absent.astype(np.float64), values.shape)
-        return Numbers(values, absent, self.owners, self.known_rows(background))
+        return Numbers(values, absent, self.owners, self.start_rows(background))

@@ -66,7 +66,7 @@ class ImageInput(ArrayInput):
         return self.pixels.shape, self.pixels.tobytes()
 
     @property
-    def own_features(self) -> str | Array:
+    def features_argument(self) -> str | Array:
         """The granularity, or the segments that the user cut."""
         if self.granularity != "segments":
             return self.granularity
@@ -81,7 +81,7 @@ class ImageInput(ArrayInput):
         """Images in the order of axes in which the image was given."""
         return np.moveaxis(rows, 1, -1) if self.channels_last else rows
 
-    def moved(self, change: Array) -> ImageInput:
+    def shift(self, change: Array) -> ImageInput:
         """The image after a change of its pixels, within their range."""
         moved = np.clip(self.pixels + change, *pixel_range(self.pixels))
         return self.with_array(moved.astype(self.pixels.dtype))
@@ -124,7 +124,7 @@ class ImageInput(ArrayInput):
         """The score of each pixel (height, width)."""
         return scores[self.labels]
 
-    def annotated(self, annotation: Array) -> Masks | None:
+    def match_annotation(self, annotation: Array) -> Masks | None:
         """The features more than half of whose pixels an array (height, width) of booleans marks."""
         if annotation.dtype != np.bool_ or annotation.shape != self.labels.shape:
             return None
@@ -132,7 +132,7 @@ class ImageInput(ArrayInput):
         marked = np.bincount(self.labels[annotation], minlength=self.n_features)
         return np.asarray(2 * marked > counts)
 
-    def restored(self) -> ImageInput:
+    def restore(self) -> ImageInput:
         """The input with its image for `raw`, after a check of its pixels and of the feature of each."""
         with np.errstate(over="ignore"):
             pixels = self.pixels.astype(np.float32)
@@ -140,7 +140,7 @@ class ImageInput(ArrayInput):
         decode(Annotated[Ints, Shape(*pixels.shape[1:])], self.labels, "labels")
         inside = bool(((self.labels >= 0) & (self.labels < self.n_features)).all())
         expect(inside, "labels", f"from 0 to {self.n_features - 1}", "other numbers")
-        return super(ImageInput, replace(self, pixels=pixels)).restored()
+        return super(ImageInput, replace(self, pixels=pixels)).restore()
 
 
 def to_bytes(unit: Floats) -> Array:

@@ -132,11 +132,11 @@ class TableInput(ArrayInput):
         """The mean of each column of the background; 0 without one."""
         return 0.0 if background is None else background.centre("mean")
 
-    def known_rows(self, background: Background | None) -> Floats | None:
+    def start_rows(self, background: Background | None) -> Floats | None:
         """The rows of the background."""
         return None if background is None else np.asarray(background.values, dtype=np.float64)
 
-    def shown(self) -> tuple[str, ...]:
+    def value_texts(self) -> tuple[str, ...]:
         """The value of each feature as a person would read it."""
         return tuple(
             _show(self.values[group[0]])
@@ -150,10 +150,10 @@ class TableInput(ArrayInput):
         """The value of each column; of a group the text that is shown."""
         if all(len(group) == 1 for group in self.columns):
             return self.values[[group[0] for group in self.columns]]
-        pairs = zip(self.columns, self.shown(), strict=True)
+        pairs = zip(self.columns, self.value_texts(), strict=True)
         return objects([self.values[g[0]] if len(g) == 1 else shown for g, shown in pairs])
 
-    def restored(self) -> TableInput:
+    def restore(self) -> TableInput:
         """The row with its values by name for `raw`; every column must have a name and one feature."""
         names, columns, n = self.names, self.columns, len(self.values)
         expect(len(set(names)) == len(names) == n, "names", "different, one for each value", names)
@@ -271,11 +271,11 @@ class TableModality(Modality):
             return ()
         return tuple(find_unknown_values(input, find_categories(background, input.names)))
 
-    def removal_for(self, background: Background | None) -> str:
+    def default_removal_for(self, background: Background | None) -> str:
         """`constant` without a background."""
         return "constant" if background is None else self.default_removal
 
-    def removal_doubt(self, background: Background | None) -> str:
+    def removal_warning(self, background: Background | None) -> str:
         """Zero may be far from any value that a column has."""
         if background is not None:
             return ""

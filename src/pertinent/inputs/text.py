@@ -166,7 +166,7 @@ class TextInput(Input):
         return self.text
 
     @property
-    def own_features(self) -> str | Array:
+    def features_argument(self) -> str | Array:
         """The granularity, or the spans that the user cut."""
         return self.spans if self.granularity == "spans" else self.granularity
 
@@ -188,7 +188,7 @@ class TextInput(Input):
             pieces.append(segments[segment][start:end])
         return scores, objects(pieces), self.features
 
-    def annotated(self, annotation: Array) -> Masks | None:
+    def match_annotation(self, annotation: Array) -> Masks | None:
         """The features that share a character with a span (start, end), or (segment, start, end)."""
         if annotation.ndim != 2 or annotation.dtype.kind not in "iu":
             return None
@@ -197,7 +197,7 @@ class TextInput(Input):
         shared = (mine[..., 1] < theirs[..., 2]) & (theirs[..., 1] < mine[..., 2])
         return np.asarray((shared & (mine[..., 0] == theirs[..., 0])).any(axis=1))
 
-    def restored(self) -> TextInput:
+    def restore(self) -> TextInput:
         """The input with its text for `raw`, after a check that each span lies inside its segment."""
         segment, start, end = self.spans.T
         lengths = np.array([len(part) for part in self.text.segments])
@@ -316,12 +316,11 @@ class TextModality(Modality):
                 raise SettingError(f"{unknown('column', name, names)} Say which with --column.")
         return columns
 
-    def baseline_for(self, input: TextInput, background: Any, *, drawn: bool) -> str:
+    def baseline_removal(self, input: TextInput, background: Any, *, drawn: bool) -> str:
         """The mask token, or a zero vector where the tokenizer has none."""
-        has_none = input.tokens is not None and input.tokens.mask_id is None
-        return (
-            "zero-vector" if has_none and not drawn else super().baseline_for(input, background, drawn=drawn)
-        )
+        if not drawn and input.tokens is not None and input.tokens.mask_id is None:
+            return "zero-vector"
+        return super().baseline_removal(input, background, drawn=drawn)
 
 
 def is_pair(raw: Any) -> bool:

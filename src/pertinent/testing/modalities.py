@@ -48,7 +48,7 @@ def check_modality(kind: str, inputs: Sequence[Any], function: Callable[[Any], A
         plain = json.loads(json.dumps(input.to_dict()))
         read = input_from_dict(plain, input.features)
         verify(read.to_dict() == input.to_dict(), f"{kind}: an input that was saved and read differs.")
-        features: Any = read.own_features
+        features: Any = read.features_argument
         recut = model.prepare(read.raw, features)
         verify(recut.features == input.features, f"{kind}: an input that was read has other features.")
     verify(
