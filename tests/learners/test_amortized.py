@@ -1,4 +1,4 @@
-"""Learned Shapley values: what the network learns, what is kept, what is refused, and local adaption."""
+"""Learned Shapley values: the training, the files, refusals, and local adaption."""
 
 import json
 import random
@@ -13,11 +13,11 @@ from pertinent.asks import Network, NetworkOutputs
 from pertinent.errors import FileError, InputError, ModelError, SettingError
 from pertinent.explainers.base import Task
 from pertinent.explainers.shapley.shapley_sampling import ShapleySampling
-from pertinent.learners.base import normalized
 from pertinent.learners.methods.amortized_shapley import AmortizedShapley, combined
 from pertinent.learners.network_trainer import ExampleCollator, TrainingExamples
 from pertinent.learners.networks.scorer import feature_scores
 from pertinent.learners.networks.token_scorers import TokenScorer
+from pertinent.learners.score_arrays import normalized
 from pertinent.models.transformer import TransformerModel
 from pertinent.runs.explanation_steps import REPEATED
 from pertinent.stats import spearman
@@ -78,7 +78,7 @@ def error(found, exact):
 
 @pytest.fixture
 def rows(monkeypatch):
-    """The rows that the explained model is asked for."""
+    """Return the rows that the explained model is asked about."""
     asked = []
     submit = TransformerModel.submit
 
@@ -342,7 +342,7 @@ def test_normalized_scores_add_up(model, fitted):
 
 
 class Said(Network):
-    """Says what it was told to."""
+    """A network with fixed outputs."""
 
     fingerprint = b"said"
 
@@ -399,7 +399,7 @@ def test_the_parts_are_weighted_by_what_is_known_of_their_errors(m):
 
 
 class SamePermutations(ShapleySampling):
-    """Draws depend on the name: these are the permutations that local adaption draws."""
+    """A method that draws the permutations of local adaption, because draws depend on the name."""
 
     name = AmortizedShapley.name
 

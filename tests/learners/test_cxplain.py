@@ -1,4 +1,4 @@
-"""CXPlain: the shares of the loss by hand, the divergence by hand, and what is learned."""
+"""CXPlain: shares of the loss and divergences computed by hand, and the training."""
 
 import numpy as np
 import pytest

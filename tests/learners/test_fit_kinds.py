@@ -1,4 +1,4 @@
-"""Explainers fitted to images, tables and any model of texts: what is learned, kept and refused."""
+"""Explainers fitted to images, tables and any model of texts: training, files and refusals."""
 
 import json
 
@@ -32,13 +32,13 @@ def correlation(model, fitted, inputs, exact, **options):
 
 
 def same(model, inputs, *fits, **options):
-    """Whether explainers give the very same scores."""
+    """Return whether explainers give identical scores."""
     own = [pertinent.explain(model, inputs, each, progress=False, **options) for each in fits]
     return all(np.array_equal(a.scores, b.scores) for a, b in zip(*own, strict=True))
 
 
 def people(n, seed):
-    """Rows of a number, a colour, a number that may be missing, and one that does nothing."""
+    """Return rows of a number, a color, a number that may be missing, and one without effect."""
     rng = np.random.default_rng(seed)
     ages, colours = rng.integers(20, 60, n).tolist(), rng.choice(COLOURS, n).tolist()
     debts = np.where(rng.random(n) < 0.2, np.nan, rng.normal(size=n).round(2)).tolist()
@@ -49,7 +49,7 @@ def people(n, seed):
 
 
 def rated(rows):
-    """Additive: the Shapley values of a row are known."""
+    """Rate rows additively, so that their Shapley values are known."""
     return np.array([[worth(*row[:3])] for row in rows], dtype=float)
 
 
@@ -190,7 +190,7 @@ def sentences(n, seed):
 
 
 def liked(texts):
-    """Two classes, by good and bad words."""
+    """Return two classes by good and bad words."""
     points = [2.0 * (t.count("good") + t.count("fine") - t.count("bad") - t.count("poor")) for t in texts]
     p = 1 / (1 + np.exp(-np.array(points)))
     return np.column_stack([1 - p, p])

@@ -1,4 +1,4 @@
-"""Fitting methods that learn to select: any model and input, what is kept, and what is refused."""
+"""Fitting methods that learn to select: any model and input, files, and refusals."""
 
 import json
 import math
@@ -25,7 +25,7 @@ TOPICS = {"sport": ("goal", "match"), "money": ("bank", "stock"), "space": ("moo
 
 @pytest.fixture(autouse=True, scope="module")
 def _quick():
-    """One thread, and networks that tell few words apart, which are small."""
+    """Use one thread, and small networks with few hash buckets."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     with pytest.MonkeyPatch.context() as patch:
@@ -35,7 +35,7 @@ def _quick():
 
 
 def sentences(n, seed, length=8):
-    """Fillers, with one word for one topic and sometimes one for another."""
+    """Return texts of fillers, with one word for one topic and sometimes one for another."""
     rng, names = np.random.default_rng(seed), list(TOPICS)
     found = []
     for _ in range(n):
@@ -47,7 +47,7 @@ def sentences(n, seed, length=8):
 
 
 def topic(texts):
-    """Three classes, by how many words there are of each topic."""
+    """Return three classes by the number of words of each topic."""
     counts = [[sum(w in own for w in t.split()) for own in TOPICS.values()] for t in texts]
     odds = np.exp(2.0 * np.array(counts) + [0.1, 0.0, 0.0])
     return odds / odds.sum(1, keepdims=True)
@@ -66,7 +66,7 @@ def fits(model):
 
 
 def same(model, inputs, *fits, **options):
-    """Whether explainers give the very same scores."""
+    """Return whether explainers give identical scores."""
     own = [pertinent.explain(model, inputs, each, progress=False, **options) for each in fits]
     return all(np.array_equal(a.scores, b.scores) for a, b in zip(*own, strict=True))
 
@@ -169,7 +169,7 @@ def test_the_layers_of_the_paper_read_texts():
 
 
 def test_aim_finds_the_words_of_a_linear_model_in_texts_it_has_not_seen(monkeypatch):
-    """Faithfulness is 1.00 either way; when it learned from decisions, 0.73 of the words were found."""
+    """Check recovered words; with decisions only 0.73 of them were recovered, at the same faithfulness."""
     monkeypatch.setattr("pertinent.learners.networks.word_scorer.BUCKETS", 2**14)
     rng = np.random.default_rng(0)
     weights = {f"w{i}": weight for i, weight in enumerate(rng.normal(0, 0.6, 600))}

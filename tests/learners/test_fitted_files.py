@@ -26,7 +26,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def folders(model, tmp_path_factory):
-    """Explainers of one method for the predicted class and for all, and one of another method."""
+    """Return explainers of one method for the predicted class and for all, and one of another method."""
     folder = tmp_path_factory.mktemp("fitted")
     words = {"epochs": 2, "progress": False}
     pertinent.fit(model, ROWS, "fastshap", classes="all", **words).save(folder / "all")

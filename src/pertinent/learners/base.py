@@ -15,8 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
-import numpy as np
-
 from pertinent.array_types import Array, Floats
 from pertinent.asks import Asking, Network, NetworkOutputs
 from pertinent.config.registry import Registry
@@ -29,6 +27,7 @@ from pertinent.files import file_exists, read_json
 from pertinent.finetuning.run_folder import RECORD, is_begun
 from pertinent.inputs.modality import modality_named
 from pertinent.learners.schedule import Schedule
+from pertinent.learners.score_arrays import normalized, squeeze_columns
 from pertinent.outputs import SCALES, Scale
 
 if TYPE_CHECKING:
@@ -45,9 +44,6 @@ TrainingTargets: TypeAlias = Mapping[str, Array]
 
 Tensor: TypeAlias = Any
 """A torch tensor. Only its methods are used, so that torch is imported only when a network is trained."""
-
-SMALLEST_DEVIATION = 1e-9
-"""Unit of the scores if all scores are zero, as for a model that always gives the same answer."""
 
 _NOUNS = {"class": "classes", "label": "labels", "value": "plain values", "overlap": "overlaps"}
 
@@ -221,25 +217,6 @@ learned: Registry[LearnedExplainer] = base.learned_methods
 
 def _plural(kind: str) -> str:
     return modality_named(kind).plural
-
-
-def normalized(scores: Floats, total: Floats) -> Floats:
-    """Shift all scores (columns, features) of a column equally, to sum to its total (columns,)."""
-    return np.asarray(scores + ((total - scores.sum(axis=1)) / scores.shape[1])[:, None])
-
-
-def squeeze_columns(rows: Floats) -> Floats:
-    """Return scores (columns, features) as a finding has them: (features,) for a single column."""
-    return rows[0] if len(rows) == 1 else rows
-
-
-def root_mean_square(rows: Sequence[Floats]) -> Floats:
-    """Return the root mean square (columns,) of each column, over several arrays (columns, any).
-
-    It is never 0: a column of zeros gets that of the largest column, or a tiny number if all are zero.
-    """
-    roots = np.sqrt((np.concatenate(rows, axis=1) ** 2).mean(axis=1))
-    return np.where(roots > 0, roots, roots.max() or SMALLEST_DEVIATION)
 
 
 def load_explainer(folder: str | Path, *, digest: str | None = None) -> LearnedExplainer:

@@ -236,7 +236,7 @@ def _add(sums: dict[str, float], measures: Mapping[str, Tensor]) -> None:
 
 @dataclass(frozen=True)
 class SubsetLearner(SelectionLearner):
-    """A learner of log-probabilities of features, of which k are drawn, with an approximator."""
+    """A learner of log-probabilities of features, from which it draws k, with an approximator."""
 
     temperature: Positive = 0.5
     subsets: Subsets = "random"

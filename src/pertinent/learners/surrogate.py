@@ -126,7 +126,7 @@ def train_surrogate(context: TrainingContext) -> tuple[Surrogate, dict[str, Any]
     )
     reader, network = context.new_approximator(training.inputs, predictions.shape[1])
     surrogate = Surrogate(context.model, reader, network, predictions).to(device_of(context.model))
-    # Features are drawn anew in each step, so there is no need to stop early.
+    # New features are drawn in each step, so early stopping is not needed.
     settings = replace(context.fit.training, patience=None)
     folder = RunFolder(context.folder.checkpoints / "surrogate", {})
     card = replace(context, fit=replace(context.fit, training=settings), folder=folder).optimise(

@@ -214,11 +214,11 @@ class TrainingContext:
         if measurements is None or settings.epochs is None:
             return settings
         n_expected = (1 - self.fit.validation_fraction) * len(self.fit.inputs)
-        every = math.ceil(settings.epochs * math.ceil(n_expected / settings.batch_size) / measurements)
+        interval = math.ceil(settings.epochs * math.ceil(n_expected / settings.batch_size) / measurements)
         if n < n_expected:  # as often as if the teacher had explained all inputs
-            every = max(1, math.ceil(every * n / n_expected))
-        options = {**settings.options, "logging_strategy": "steps", "logging_steps": every}
-        return replace(settings, checkpoint_steps=every, options=options)
+            interval = max(1, math.ceil(interval * n / n_expected))
+        options = {**settings.options, "logging_strategy": "steps", "logging_steps": interval}
+        return replace(settings, checkpoint_steps=interval, options=options)
 
 
 class ModelAnswers:

@@ -10,7 +10,8 @@ from pertinent.config.settings import NotNegative, Positive, ShareOrZero
 from pertinent.errors import require
 from pertinent.explainers.base import Finding, Steps, Task
 from pertinent.learners import selection
-from pertinent.learners.base import LearnedClasses, LearnedExplainer, Tensor, learned, squeeze_columns
+from pertinent.learners.base import LearnedClasses, LearnedExplainer, Tensor, learned
+from pertinent.learners.score_arrays import squeeze_columns
 from pertinent.learners.selection import ApproximatingNetwork, Layouts, ScoringNetwork, SelectionLearner
 from pertinent.learners.subsets import cross_entropy, one_hot, random_subset, uniform_like
 

@@ -14,16 +14,8 @@ from pertinent.config.settings import Range
 from pertinent.errors import InputError, SettingError
 from pertinent.explainers.base import Finding, Steps, Task
 from pertinent.explainers.shapley.shapley_sampling import SHARED, ShapleySampling
-from pertinent.learners.base import (
-    LearnedExplainer,
-    LearnerSpec,
-    Tensor,
-    TrainingTargets,
-    learned,
-    normalized,
-    root_mean_square,
-    squeeze_columns,
-)
+from pertinent.learners.base import LearnedExplainer, LearnerSpec, Tensor, TrainingTargets, learned
+from pertinent.learners.score_arrays import normalized, root_mean_square, squeeze_columns
 from pertinent.learners.score_learner import ScoreLearner
 from pertinent.stats import student_factor
 

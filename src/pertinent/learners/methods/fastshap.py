@@ -16,16 +16,8 @@ from pertinent.config.settings import Range
 from pertinent.errors import SettingError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits
 from pertinent.explainers.shapley.kernel_shap import draw_coalitions
-from pertinent.learners.base import (
-    LearnedExplainer,
-    LearnerSpec,
-    Tensor,
-    TrainingTargets,
-    learned,
-    normalized,
-    root_mean_square,
-    squeeze_columns,
-)
+from pertinent.learners.base import LearnedExplainer, LearnerSpec, Tensor, TrainingTargets, learned
+from pertinent.learners.score_arrays import normalized, root_mean_square, squeeze_columns
 from pertinent.learners.score_learner import ScoreLearner
 from pertinent.masks import full_mask
 

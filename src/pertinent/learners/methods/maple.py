@@ -9,7 +9,8 @@ import numpy as np
 
 from pertinent.config.settings import Count, Positive, Share
 from pertinent.explainers.base import Finding, Steps, Task
-from pertinent.learners.base import LearnedExplainer, Learner, LearnerSpec, learned, squeeze_columns
+from pertinent.learners.base import LearnedExplainer, Learner, LearnerSpec, learned
+from pertinent.learners.score_arrays import squeeze_columns
 from pertinent.learners.selection import PredictionTeacher
 
 if TYPE_CHECKING:

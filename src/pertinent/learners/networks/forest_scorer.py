@@ -97,7 +97,7 @@ class ForestScorer(RowScorer):
 
     def configuration(self) -> dict[str, Any]:
         """Return the columns, and the size of the forest."""
-        sizes = {name: list(each.shape) for name, each in self.named_buffers() if name != "deviation"}
+        sizes = {name: list(buffer.shape) for name, buffer in self.named_buffers() if name != "deviation"}
         return {**super().configuration(), "depth": self.depth, "alpha": self.alpha, "sizes": sizes}
 
     def forward(self, **options: Any) -> torch.Tensor:

@@ -45,7 +45,7 @@ class ScorerBatch:
         """Return a batch of these rows, which may be repeated."""
         arrays = self.arrays
         if isinstance(arrays, Mapping):
-            return ScorerBatch({name: each[rows] for name, each in arrays.items()}, self.owners[rows])
+            return ScorerBatch({name: array[rows] for name, array in arrays.items()}, self.owners[rows])
         return ScorerBatch(arrays.pick(rows), self.owners[rows])
 
 
@@ -111,7 +111,7 @@ class Scorer(torch.nn.Module, ABC):
         """Return the scores of a batch; `call` is the scorer, perhaps in a multi-device wrapper."""
         arrays: Mapping[str, Any] = batch.arrays
         device = self.deviation.device
-        scores: torch.Tensor = call(**{name: devices.send(each, device) for name, each in arrays.items()})
+        scores: torch.Tensor = call(**{name: devices.send(array, device) for name, array in arrays.items()})
         return scores
 
     def scores(self, model: Model, batch: ScorerBatch, width: int, call: Any = None) -> torch.Tensor:
@@ -162,7 +162,7 @@ class ArrayApproximator(Approximator):
     def part_logits(self, model: Model, batch: ScorerBatch, kept: torch.Tensor) -> torch.Tensor:
         """Send the arrays to the device, and run the network."""
         arrays: Mapping[str, Any] = batch.arrays
-        sent = {name: devices.send(each, kept.device) for name, each in arrays.items()}
+        sent = {name: devices.send(array, kept.device) for name, array in arrays.items()}
         logits: torch.Tensor = self(kept, **sent)
         return logits
 
