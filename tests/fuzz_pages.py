@@ -27,7 +27,7 @@ import pertinent
 from pertinent.app.admission_queue import AdmissionQueue
 from pertinent.app.explain_form import Limits
 from pertinent.app.explanation_browser import ExplanationBrowser
-from pertinent.app.serve import hosted_models
+from pertinent.app.serve import served_models
 from pertinent.app.site import Site
 from pertinent.app.study_site import COOKIE as PERSON
 from pertinent.app.study_site import StudySite
@@ -42,7 +42,9 @@ METHODS = ("GET", "POST", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", 
 PATHS = (
     (
         *("/", "/browse", "/browse", "/browse/0", "/browse/1", "/model", "/compare", "/static/app.css"),
-        *("/api/choices", "/api/saved/0", *["/api/explain"] * 8, *["/api/predict"] * 4),
+        *["/api/explain"] * 8,
+        *("/api/form", "/api/form", "/api/methods", "/api/methods", "/api/without", "/api/without"),
+        *("/api/results/{id}/0", "/api/results/{id}/1", "/api/difference/{id}/{id}"),
     ),
     ("/", "/begin", "/begin", "/leave", "/static/study.css", *["/answer"] * 6),
 )
@@ -54,8 +56,10 @@ ODD_PATHS = (
         "/browse/x",
         "/browse/0/",
         "/browse/²",
-        "/api/saved/-1",
-        "/api/saved/1e3",
+        "/api/results/x/0",
+        "/api/results/{id}/-1",
+        "/api/results/{id}/1e3",
+        "/api/difference/{id}/x",
         "/static/",
         "/static/../web.py",
     ),
@@ -113,22 +117,6 @@ ODD_TEXTS = (
 )
 FIELDS = {
     "model": ("texts", "people", "images", "other", "", None, 5),
-    "text": (
-        "good film",
-        "not bad at all. A second one.",
-        "",
-        " ",
-        None,
-        3,
-        "\0",
-        "." * 3_000 + "x",
-        "x" * 30_000,
-    ),
-    "second": (None, "a delight", "", 7),
-    "fixed": ("none", "first", "second", "third", None),
-    "sources": ([], ["a", "b"], "ab", [1], ["a"] * 5_000, {}),
-    "answer": (None, "yes", "", []),
-    "chat": (True, False, "yes", 1),
     "method": (
         "leave-one-out",
         "shapley",
@@ -157,7 +145,26 @@ FIELDS = {
         4,
     ),
     "seed": (0, 1, -1, 2**70, "0", 0.5, None),
-    "without": ([], [0], [1, 1], [99], [-1], [0] * 5_000, "0", [None], [2**70], [1.0], [True]),
+}
+WITHOUT = ([], [0], [1, 1], [99], [-1], [0] * 5_000, "0", [None], [2**70], [1.0], [True], None)
+INPUTS = {
+    "text": (
+        "good film",
+        "not bad at all. A second one.",
+        "",
+        " ",
+        None,
+        3,
+        "\0",
+        "." * 3_000 + "x",
+        "x" * 30_000,
+    ),
+    "second": (None, "a delight", "", 7),
+    "fixed": ("none", "first", "second", "third", None),
+    "sources": ("", "a\n\nb", "\n \n", ["a", "b"], 1, {}),
+    "values": ("1 2 3", "[1, 2]", "", "x", 5, "9" * 400),
+    "answer": (None, "yes", "", []),
+    "chat": (True, False, "yes", 1),
 }
 CELLS = (30, 0, -1.5, 1e308, 10**400, "Male", "Femle", "", None, True, [], {}, "9" * 400, "\0", "a" * 30_000)
 
@@ -208,7 +215,7 @@ def make_apps(folder):
         pertinent.Explanations(compared.explanations), "saved.parquet", ["no", "yes", "no"]
     )
     limits = Limits(budget=64, features=512)
-    site = Site(hosted_models(models, limits), AdmissionQueue(8, 128), saved)
+    site = Site(served_models(models, limits), AdmissionQueue(8, 128), saved)
     study = pertinent.create_study(explained(5), folder / "study", top=3, checks=1)
     return site.app(TOKEN), StudySite(study).app(TOKEN), study
 
@@ -216,13 +223,14 @@ def make_apps(folder):
 class Attacker:
     """Draws requests at random.
 
-    `cookies` are those of participants who have entered, `number` is the last question that a page showed.
+    `cookies` are those of participants who have entered, `number` is the last question that a page showed,
+    and `id` is that of the last result.
     """
 
     def __init__(self, number):
         self.draw = random.Random(number)
         self.cookies = ["", "0", "0.", "\xff", "study-0", "0." + "0" * 64]
-        self.number = "0"
+        self.number, self.id = "0", "none"
 
     def chance(self, share):
         return self.draw.random() < share
@@ -279,16 +287,24 @@ class Attacker:
 
     def question(self):
         draw, plain = self.draw, {"model": self.draw.choice(("texts", "people", "images")), "budget": 8}
-        plain["text"] = "not good at all"
-        plain["row"] = {"age": 30, "sex": "Male"}
-        plain["image"] = draw.choice(IMAGES)
         plain["method"] = draw.choice(("leave-one-out", "shapley"))
-        for name in draw.sample(sorted(FIELDS), draw.choice((0, 1, 1, 2, 4))):
-            plain[name] = draw.choice(FIELDS[name])
+        given = {"text": "not good at all", "row": {"age": 30, "sex": "Male"}, "image": draw.choice(IMAGES)}
+        for values, fields in ((plain, FIELDS), (given, INPUTS)):
+            for name in draw.sample(sorted(fields), draw.choice((0, 1, 1, 2))):
+                values[name] = draw.choice(fields[name])
         if self.chance(0.3):
             cells = {"age": draw.choice(CELLS), "sex": draw.choice(CELLS), self.text(): draw.choice(CELLS)}
-            plain["row"] = draw.choice((cells, {}, None, [], 5, [30, "Male"], {"age": 1}))
+            given["row"] = draw.choice((cells, {}, None, [], 5, [30, "Male"], {"age": 1}))
+        plain["input"] = draw.choice((None, [], "x", 5)) if self.chance(0.05) else given
+        if self.chance(0.2):
+            plain["kind"] = draw.choice(("text", "image", "x", None, 5))
+        if self.chance(0.05):
+            plain.pop("model", None)
         return json.dumps(plain).encode()
+
+    def removal(self):
+        id = self.id if self.chance(0.8) else self.draw.choice(("", "x", None, 5, []))
+        return json.dumps({"id": id, "features": self.draw.choice(WITHOUT)}).encode()
 
     def form(self):
         number = self.number if self.chance(0.7) else str(self.draw.randrange(8))
@@ -304,6 +320,7 @@ class Attacker:
 
     def body(self, path):
         data = self.question() if path.startswith("/api") else self.form()
+        data = self.removal() if path == "/api/without" else data
         if self.chance(0.15):
             data = self.draw.choice(
                 (
@@ -339,8 +356,9 @@ class Attacker:
 async def send(attacker, apps, found):
     """Send one request to each page and note errors."""
     for app, known in zip(apps, PATHS, strict=True):
-        path = attacker.path(known)
-        method = "POST" if path.startswith(("/api/e", "/api/p", "/begin", "/answer", "/leave")) else "GET"
+        path = attacker.path(known).replace("{id}", attacker.id)
+        posted = ("/api/e", "/api/f", "/api/m", "/api/w")
+        method = "POST" if path.startswith((*posted, "/begin", "/answer", "/leave")) else "GET"
         if attacker.chance(0.15):
             method = attacker.draw.choice(METHODS)
         messages, stays = attacker.messages(path)
@@ -357,7 +375,9 @@ async def send(attacker, apps, found):
                 attacker.number = shown[1].decode()
             if sent.status == 200 and path == "/api/explain":
                 events = sent.body.decode().strip().split("\n\n")
-                assert events[-1].startswith(("event: done", "event: failed")), events[-1][:100]
+                assert events[-1].startswith(("event: status", "event: failed")), events[-1][:100]
+                if result := re.findall(rb'"id": "([^"]*)"', sent.body):
+                    attacker.id = result[-1].decode()
         except Exception as error:  # noqa: BLE001
             note(found, error, (method, path, query, headers, [str(each)[:1500] for each in messages]))
 

@@ -167,7 +167,7 @@ print(doubtful.warnings[0])
 
 explanations.save("explanations.parquet")
 again = pertinent.read("explanations.parquet")
-page = pertinent.save_report(comparison, "report.html", title="Eight reviews")
+pertinent.save_report(comparison, "report.html", title="Eight reviews")
 
 # %%
 # For a run of hours, write ``explain(..., out="explanations.parquet")``. Explanations are saved as they

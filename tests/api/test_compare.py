@@ -5,6 +5,7 @@ import pytest
 import pertinent
 from pertinent.errors import InputError, PertinentError, SettingError
 from pertinent.explainers.lime import Lime
+from pertinent.rendering.html.page import report
 
 
 def words(texts):
@@ -34,7 +35,7 @@ def test_a_failed_input_is_told_once_in_a_report():
     found = pertinent.explain(words, ["not bad", "", "a film"], "leave-one-out", progress=False)
     judged = pertinent.evaluate(words, found, "sufficiency", progress=False)
     for evaluation in (judged, None):
-        page = pertinent.save_report(found, evaluation=evaluation)
+        page = report(found, evaluation=evaluation)
         assert "1 failed" in page
         assert "2 failed" not in page
 

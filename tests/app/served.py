@@ -9,7 +9,7 @@ import numpy as np
 import pertinent
 from pertinent.app.admission_queue import AdmissionQueue
 from pertinent.app.explain_form import Limits
-from pertinent.app.serve import hosted_models, make_server
+from pertinent.app.serve import make_server, served_models
 from pertinent.app.site import Site
 from tests import tiny_lm
 
@@ -43,7 +43,7 @@ def language_model():
 
 
 def site(model, *, at_once=8, most_waiting=128, **limits):
-    return Site(hosted_models(model, Limits(**limits)), AdmissionQueue(at_once, most_waiting))
+    return Site(served_models(model, Limits(**limits)), AdmissionQueue(at_once, most_waiting))
 
 
 @contextmanager

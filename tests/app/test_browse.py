@@ -10,7 +10,7 @@ import pertinent
 from pertinent.app.admission_queue import AdmissionQueue
 from pertinent.app.explain_form import Limits
 from pertinent.app.explanation_browser import ExplanationBrowser, Filter
-from pertinent.app.serve import hosted_models
+from pertinent.app.serve import served_models
 from pertinent.app.site import Site
 from pertinent.app.token_auth import COOKIE
 from pertinent.errors import FileError, InputError, SettingError
@@ -91,7 +91,7 @@ def test_an_empty_file(tmp_path):
 
 @pytest.fixture(scope="module")
 def address(saved, model):
-    site = Site(hosted_models({"words": model}, Limits()), AdmissionQueue(2, 2), saved)
+    site = Site(served_models({"words": model}, Limits()), AdmissionQueue(2, 2), saved)
     with serving(site.app(TOKEN)) as found:
         yield found
 
@@ -154,7 +154,7 @@ def test_every_view_of_rows_fits_a_narrow_window(scheme):
     found = pertinent.compare(table, table.background.values[:24], ["shapley", "random"], budget=100)
     es = pertinent.Explanations(found.explanations)
     site = Site(
-        hosted_models(table, Limits()),
+        served_models(table, Limits()),
         AdmissionQueue(2, 2),
         ExplanationBrowser(es, "rows", ["cultivar 1"] * 24),
     )

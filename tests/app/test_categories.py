@@ -1,14 +1,16 @@
 """Categorical columns on the page: values to choose from, and a note about values that never occur."""
 
 import json
+import re
+from html import unescape
 
 import httpx
 import pytest
 
 import pertinent
-from pertinent.app.categories import MOST_CATEGORIES, find_categories
 from pertinent.app.token_auth import COOKIE
 from pertinent.inputs.background import Background
+from pertinent.inputs.table import MOST_CATEGORIES, find_categories
 from tests.app.browser import chromium, new_page
 from tests.app.served import TOKEN, serving, site
 
@@ -34,14 +36,22 @@ def client(address):
 
 
 def notes(client, **row):
-    asked = {"model": "people", "row": {"age": 30, "sex": "Male", "job": "clerk", **row}, "budget": 8}
-    first = client.post("/api/explain", json=asked).text.partition("\n\n")[0]
-    return json.loads(first.partition("data: ")[2])["notes"]
+    form = {
+        "model": "people",
+        "input": {"row": {"age": 30, "sex": "Male", "job": "clerk", **row}},
+        "budget": 8,
+    }
+    result = client.post("/api/explain", json=form).text.strip().split("\n\n")[-2]
+    html = json.loads(result.partition("data: ")[2])["html"]
+    return [unescape(note) for note in re.findall(r'<p class="note" role="note">([^<]*)', html)]
 
 
 def test_the_values_of_categorical_columns_are_offered(client):
-    values = client.get("/api/choices", params={"model": "people"}).json()["values"]
-    assert values == {"sex": ["Female", "Male"], "job": ["clerk", "nurse", "Ärztin <b>"]}
+    form = client.post("/api/form", json={"model": "people"}).text
+    selects = re.findall(r'<select name="(sex|job)">(.*?)</select>', form, re.DOTALL)
+    values = {name: [unescape(v) for v in re.findall(r"<option[^>]*>([^<]*)", own)] for name, own in selects}
+    missing = "(missing)"
+    assert values == {"sex": [missing, "Female", "Male"], "job": [missing, "clerk", "nurse", "Ärztin <b>"]}
 
 
 def test_a_value_that_never_occurs_is_flagged_with_the_nearest(client):
@@ -62,7 +72,7 @@ def test_a_category_is_chosen_in_a_browser(address):
     with chromium() as browser, new_page(browser, viewport={"width": 1200, "height": 900}) as page:
         page.goto(f"{address}/?token={TOKEN}")
         page.wait_for_selector(".go:not([disabled])")
-        sex, job = page.locator("select[data-column=sex]"), page.locator("select[data-column=job]")
+        sex, job = page.locator("select[name=sex]"), page.locator("select[name=job]")
         assert sex.locator("option").evaluate_all("all => all.map((each) => each.value)") == [
             "",
             "Female",
@@ -72,7 +82,7 @@ def test_a_category_is_chosen_in_a_browser(address):
         sex.select_option("Female")
         page.click(".go")
         page.wait_for_selector(".status:has-text('Done:')")
-        assert page.locator("[data-part=notes] .note").count() == 0
+        assert page.locator("[data-part=result] .note").count() == 0
         sex.evaluate("each => { each.add(new Option('Femle')); each.value = 'Femle'; }")
         page.click(".go")
-        page.wait_for_selector("[data-part=notes] .note:has-text('Femle')")
+        page.wait_for_selector("[data-part=result] .note:has-text('Femle')")

@@ -9,7 +9,7 @@ from pertinent.app.admission_queue import AdmissionQueue
 from pertinent.app.explain_form import Limits
 from pertinent.app.explanation_browser import ExplanationBrowser
 from pertinent.app.method_comparison import MethodComparison
-from pertinent.app.serve import hosted_models
+from pertinent.app.serve import served_models
 from pertinent.app.site import Site
 from pertinent.app.token_auth import COOKIE
 from pertinent.errors import SettingError
@@ -58,17 +58,18 @@ def test_the_figure_and_bad_names(compared):
 
 def test_the_page_needs_two_methods_that_were_measured(compared, model):
     every = pertinent.Explanations(list(compared.explanations))
-    assert MethodComparison(every).is_there
+    assert MethodComparison(every).is_available
     alone = pertinent.Explanations([e for e in every if e.method == "shapley"])
-    assert not MethodComparison(alone).is_there
-    assert "Compare" not in Site([], AdmissionQueue(1, 1), ExplanationBrowser(alone, "one")).views
+    assert not MethodComparison(alone).is_available
+    site = Site([], AdmissionQueue(1, 1), ExplanationBrowser(alone, "one"))
+    assert "compare" not in [view.name for view in site.views]
     unmeasured = pertinent.explain(model, TEXTS[:3], "leave-one-out")
-    assert not MethodComparison(unmeasured).is_there
+    assert not MethodComparison(unmeasured).is_available
 
 
 def test_the_page(compared, model):
     saved = ExplanationBrowser(pertinent.Explanations(list(compared.explanations)), "run.parquet")
-    site = Site(hosted_models({"words": model}, Limits()), AdmissionQueue(2, 2), saved)
+    site = Site(served_models({"words": model}, Limits()), AdmissionQueue(2, 2), saved)
     with serving(site.app(TOKEN)) as address:
         with httpx.Client(base_url=address, cookies={COOKIE: TOKEN}) as client:
             assert "<polyline" in client.get("/compare").text

@@ -15,6 +15,7 @@ from pertinent.app import timed_connection, token_auth
 from pertinent.app.admission_queue import AdmissionQueue
 from pertinent.app.explanation_browser import ExplanationBrowser
 from pertinent.app.site import Site
+from pertinent.app.views import explain
 from tests.app.hostile import COOKIES, call, cut_off, png_head, whole
 from tests.app.served import TOKEN, Counting, serving, site
 
@@ -23,37 +24,55 @@ def text_site(model=None, **limits):
     return site(pertinent.wrap(model or Counting(), kind="text", classes=["bad", "good"]), **limits)
 
 
-def predict(app, **fields):
-    body = json.dumps({"model": "model", "text": "good film", **fields}).encode()
-    return asyncio.run(call(app, "POST", "/api/predict", whole(body)))
+BODY = json.dumps({"model": "model", "input": {"text": "good film"}, "budget": 4}).encode()
+
+
+def post(app, path="/api/methods", body=BODY, **fields):
+    if fields:
+        body = json.dumps(json.loads(BODY) | fields).encode()
+    return asyncio.run(call(app, "POST", path, whole(body)))
+
+
+def last_event(sent, name):
+    events = [event.split("\n") for event in sent.body.decode().strip().split("\n\n")]
+    return json.loads(
+        [data for event, data in events if event == f"event: {name}"][-1].removeprefix("data: ")
+    )
 
 
 def test_a_body_without_its_end_is_not_read():
     app = text_site().app(TOKEN)
-    body = b'{"model": "model", "text": "good"}'
-    assert asyncio.run(call(app, "POST", "/api/predict", cut_off(body))).status is None
-    longer = (*COOKIES, (b"content-length", str(len(body) + 1).encode()))
-    assert asyncio.run(call(app, "POST", "/api/predict", whole(body), headers=longer)).status == 400
-    exact = (*COOKIES, (b"content-length", str(len(body)).encode()))
-    assert asyncio.run(call(app, "POST", "/api/predict", whole(body), headers=exact)).status == 200
+    assert asyncio.run(call(app, "POST", "/api/methods", cut_off(BODY))).status is None
+    longer = (*COOKIES, (b"content-length", str(len(BODY) + 1).encode()))
+    assert asyncio.run(call(app, "POST", "/api/methods", whole(BODY), headers=longer)).status == 400
+    exact = (*COOKIES, (b"content-length", str(len(BODY)).encode()))
+    assert asyncio.run(call(app, "POST", "/api/methods", whole(BODY), headers=exact)).status == 200
 
 
 @pytest.mark.parametrize(
     ("fields", "limit"),
     [
-        ({"without": [0] * 100_000}, "4,096"),
-        ({"sources": ["a"] * 100_000}, "4,096"),
-        ({"row": {str(i): 0 for i in range(100_000)}}, "4,096"),
+        ({"input": {str(i): 0 for i in range(100_000)}}, "4,096"),
         ({"method": "a" * 100_000}, "1,000"),
     ],
 )
 def test_long_fields_are_refused_by_name(fields, limit):
-    answer = predict(text_site().app(TOKEN), **fields)
+    answer = post(text_site().app(TOKEN), **fields)
     assert answer.status == 422
     assert f"`{next(iter(fields))}`" in answer.body.decode() and limit in answer.body.decode()
 
 
-def test_a_question_is_decoded_outside_of_the_event_loop(monkeypatch):
+def test_a_row_of_too_many_columns_is_refused():
+    served = site({"model": pertinent.load("table")})
+    row = {"row": {str(i): 0 for i in range(5000)}}
+    assert (
+        "at most 4,096 columns"
+        in last_event(post(served.app(TOKEN), "/api/explain", input=row), "failed")["reason"]
+    )
+
+
+@pytest.mark.parametrize("path", ["/api/methods", "/api/form", "/api/explain"])
+def test_a_request_is_decoded_outside_of_the_event_loop(monkeypatch, path):
     threads = []
 
     class Recording:
@@ -64,24 +83,27 @@ def test_a_question_is_decoded_outside_of_the_event_loop(monkeypatch):
             threads.append(threading.current_thread())
             return json.loads(data)
 
-    monkeypatch.setattr(pages, "json", Recording)
-    assert predict(text_site().app(TOKEN)).status == 200
+    monkeypatch.setattr(explain, "json", Recording)
+    assert post(text_site().app(TOKEN), path).status == 200
     assert len(threads) == 1 and threads[0] is not threading.current_thread()
 
 
 def test_a_request_ends_after_its_time(monkeypatch):
     monkeypatch.setattr(pages, "_GRACE", 0.1)
     model = Counting()
-    served = text_site(model, seconds=0.2)
+    served = text_site(model, seconds=0.4)
     app = served.app(TOKEN)
+    result = last_event(post(app, "/api/explain"), "result")
     model.gate.clear()
     try:
-        assert predict(app).status == 503
-        body = b'{"model": "model", "text": "good film"}'
-        answer = asyncio.run(call(app, "POST", "/api/explain", whole(body)))
+        assert (
+            post(app, "/api/without", json.dumps({"id": result["id"], "features": [0]}).encode()).status
+            == 503
+        )
+        answer = post(app, "/api/explain", input={"text": "bad film"})
         assert answer.status == 200
         assert answer.body.decode().strip().rpartition("\n\n")[2].startswith("event: failed")
-        assert not served.desk._served
+        assert not served.queue._served
     finally:
         model.gate.set()
 
@@ -108,7 +130,7 @@ def test_a_file_of_too_many_pixels_is_refused(tmp_path):
 
 
 HEAD = f"GET /static/app.css HTTP/1.1\r\nHost: 127.0.0.1\r\nCookie: {token_auth.COOKIE}={TOKEN}\r\n".encode()
-POST = HEAD.replace(b"GET /static/app.css", b"POST /api/predict")
+POST = HEAD.replace(b"GET /static/app.css", b"POST /api/explain")
 
 
 def test_requests_that_are_never_finished_lose_their_connection(monkeypatch):
@@ -135,11 +157,10 @@ def read_to_end(client):
 def test_a_slow_answer_keeps_its_connection(monkeypatch):
     monkeypatch.setattr(timed_connection, "HEAD_SECONDS", 0.2)
     model = Counting()
-    body = b'{"model": "model", "text": "good film"}'
     with serving(text_site(model).app(TOKEN)) as address:
         port = int(address.rpartition(":")[2])
         model.gate.clear()
         with socket.create_connection(("127.0.0.1", port), 20) as client:
-            client.sendall(POST + b"Connection: close\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+            client.sendall(POST + b"Connection: close\r\nContent-Length: %d\r\n\r\n%b" % (len(BODY), BODY))
             threading.Timer(0.8, model.gate.set).start()
             assert read_to_end(client)[9:12] == b"200"

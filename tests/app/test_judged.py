@@ -132,7 +132,7 @@ def test_mistakes_come_first_and_can_be_chosen(classes):
 def test_the_page(classes):
     saved = ExplanationBrowser(pertinent.Explanations(list(classes)), "rows", answers({5, 17, 40}))
     site = Site([], AdmissionQueue(1, 1), saved)
-    assert list(site.views) == ["Explain", "Browse", "Model"]
+    assert [view.title for view in site.views] == ["Explain", "Browse", "Model"]
     with serving(site.app(TOKEN)) as address:
         with httpx.Client(base_url=address, cookies={COOKIE: TOKEN}) as client:
             assert client.get("/model", params={"column": "<b>"}).status_code == 422
@@ -159,7 +159,7 @@ def test_the_page_of_one_input_says_what_is_right():
     answers[1] = next(name for name in table.classes if name != answers[1])
     saved = ExplanationBrowser(es, "wines", answers)
     pages = [
-        from_template("pertinent.app:one.html", views={}, view="", **saved.one_view(i)) for i in range(3)
+        from_template("pertinent.app:one.html", views=[], view=None, **saved.one_view(i)) for i in range(3)
     ]
     assert "Right: the model predicts" in pages[0] and "Wrong: the model predicts" in pages[1]
     assert f"it is <strong>{answers[1]}</strong>" in pages[1]

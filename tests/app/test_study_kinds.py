@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import pertinent
-from pertinent.app.study_site import StudySite
-from pertinent.app.study_views import question_view
+from pertinent.app.study_site import StudySite, question_view
 from pertinent.study.answers import Answers
 from pertinent.study.design import StudyQuestion
 from tests.app.browser import chromium, new_page

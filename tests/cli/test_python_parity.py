@@ -128,3 +128,33 @@ def test_one_method_with_two_settings_and_early_stopping(run):
 def test_diagnostics_take_the_flags_for_inputs_and_the_model(command):
     flags = {action.dest for action in command_parser(command)._actions}
     assert {"inputs", "file", "image", "row", "limit", "model", "device", "json", "quiet"} <= flags
+
+
+@pytest.mark.parametrize("metrics", ["sufficiency,comprehensiveness", "none", "insertion"])
+def test_a_file_is_continued_by_the_other(run, metrics):
+    """A run that Python began is finished on the command line, and the other way round."""
+    flags = ["--method", "leave-one-out", "--metrics", metrics]
+    words = {"metrics": None if metrics == "none" else metrics.split(","), "progress": False}
+
+    def broken():
+        yield from TEXTS[:3]
+        raise OSError("the line is cut")
+
+    with pytest.raises(OSError, match="cut"):
+        pertinent.explain(own("model"), broken(), "leave-one-out", out="python.parquet", **words)
+    run("explain", *TEXT_MODEL, *flags, "--out", "python.parquet")
+    run("explain", *TEXT_MODEL, *flags, "--out", "terminal.parquet")
+    found = [
+        pertinent.explain(own("model"), TEXTS, "leave-one-out", out=f"{name}.parquet", **words)
+        for name in ("python", "terminal")
+    ]
+    alone = pertinent.explain(own("model"), TEXTS, "leave-one-out", **words)
+    for each in found:
+        assert [{**e.to_dict(), "seconds": 0} for e in each] == [{**e.to_dict(), "seconds": 0} for e in alone]
+
+
+def test_the_command_line_measures_by_default(run):
+    run("explain", *TEXT_MODEL, "--method", "leave-one-out", "--out", "e.parquet")
+    metrics = ["sufficiency", "comprehensiveness"]
+    found = pertinent.explain(own("model"), TEXTS, "leave-one-out", metrics=metrics, out="e.parquet")
+    assert all(set(e.measures) == set(metrics) for e in found)

@@ -38,10 +38,11 @@ def test_it_serves_until_it_is_interrupted(tmp_path, how):
             address = process.stdout.readline().split()[-1]
             with httpx.Client(follow_redirects=True, timeout=60) as client:
                 page = client.get(address)
-                assert ">served_model:model</option>" in page.text and ">topics</option>" in page.text
-                asked = {"model": "served_model:model", "text": "so bad"}
-                answer = client.post(str(page.url.join("/api/predict")), json=asked)
-                assert answer.json()["values"] == [0.9, 0.1]
+                form = client.post(str(page.url.join("/api/form")), json={"input": {"text": "so bad"}}).text
+                assert ">served_model:model</option>" in form and ">topics</option>" in form
+                request = {"model": "served_model:model", "input": {"text": "so bad"}}
+                answer = client.post(str(page.url.join("/api/explain")), json=request)
+                assert "90.0%" in answer.text
             process.send_signal(how)
             assert process.wait(20) == 0, process.stderr.read()
             assert process.stderr.read() == ""

@@ -18,6 +18,7 @@ from pertinent.inputs.background import Background
 from pertinent.inputs.table import table_input
 from pertinent.outputs import column_index
 from pertinent.removals import Constant, FromBackground
+from pertinent.rendering.html.page import report
 from pertinent.results.failures import Failure
 from tests import tiny
 
@@ -496,7 +497,7 @@ def test_warnings_are_shown_and_escaped(check):
 
     e = explained(MaskToken(text="<b>[MASK]"), check=nasty)[0]
     assert "⚠ the removal mask-token text=<b>[MASK] is badly out" in shown(e, 300)
-    for page in (e.to_html(), pertinent.save_report(e)):
+    for page in (e.to_html(), report(e)):
         assert "⚠ the removal mask-token text=&lt;b&gt;[MASK] is badly out" in page
         assert "<b>[MASK]" not in page
 

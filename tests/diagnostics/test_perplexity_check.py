@@ -132,7 +132,7 @@ def test_logits_of_many_tokens_are_computed_a_few_rows_at_a_time(model, monkeypa
     input = model.prepare(PROMPT, "words")
     question = [(input, "slice-out", random_masks(input, 0.5, 6, 0))]
     at_once = asked(model, question)[0]
-    monkeypatch.setattr(token_perplexity, "AT_ONCE", 1)
+    monkeypatch.setattr(token_perplexity, "TOKENS_PER_PASS", 1)
     np.testing.assert_allclose(asked(model, question)[0], at_once, atol=1e-6)
 
 

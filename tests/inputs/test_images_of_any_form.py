@@ -12,7 +12,8 @@ from PIL import Image, features
 
 import pertinent
 from pertinent.errors import FileError, InputError
-from pertinent.inputs.image import MOST_PIXELS, as_pixels, image_input, read_image
+from pertinent.inputs.image import as_pixels, image_input
+from pertinent.inputs.image_files import MOST_PIXELS, read_image
 
 RNG = np.random.default_rng(0)
 PHOTO = RNG.integers(0, 256, (12, 16, 3), dtype=np.uint8)

@@ -448,7 +448,7 @@ def test_hidden_states_are_kept_until_they_are_taken(transformer):
         TokenRows(texts[1], np.ones((1, 7), dtype=bool)),
     ]
     hidden = torch.arange(3 * 7 * 2.0).reshape(3, 7, 2)
-    states = HiddenStates(most=(5 + 7) * 2 * 4)
+    states = HiddenStates(capacity=(5 + 7) * 2 * 4)
     states.keep(parts, hidden)
     assert torch.equal(states.take([texts[1]]), hidden[2:])
     assert states.take(texts) is None  # the second is gone
@@ -456,7 +456,7 @@ def test_hidden_states_are_kept_until_they_are_taken(transformer):
     both = states.take(texts)
     assert torch.equal(both[0, :5], hidden[1, :5]) and not both[0, 5:].any()
     assert torch.equal(both[1], hidden[2])
-    few = HiddenStates(most=7 * 2 * 4)
+    few = HiddenStates(capacity=7 * 2 * 4)
     few.keep(parts, hidden)
     assert few.take([texts[1]]) is None and few.take([texts[0]]) is not None
 

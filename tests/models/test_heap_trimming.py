@@ -18,14 +18,14 @@ def test_memory_goes_back_only_after_growth(monkeypatch):
     kept = heap.MemoryTrimmer()
     kept._trim = trimmed.append
     for given_back in (0, 0, 1, 1, 1, 2, 2, 3, 3):
-        kept.give_back()
+        kept.trim()
         assert len(trimmed) == given_back
 
 
 def test_where_it_cannot_go_back_nothing_is_asked(monkeypatch):
     monkeypatch.setattr(heap.sys, "platform", "elsewhere")
     monkeypatch.setattr(heap, "resident_memory", lambda: pytest.fail("asked"))
-    heap.MemoryTrimmer().give_back()
+    heap.MemoryTrimmer().trim()
 
 
 @linux

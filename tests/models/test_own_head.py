@@ -28,16 +28,16 @@ def log_likelihoods(logits, answer_tokens, ids):
     rows = torch.arange(len(logits))[:, None]
     at = logits.float().log_softmax(dim=-1)[rows, answer_tokens.slots]
     found = at.gather(2, ids[..., None])[..., 0]
-    return found.masked_fill(answer_tokens.places < 0, torch.nan)
+    return found.masked_fill(answer_tokens.indices < 0, torch.nan)
 
 
 def own_ids(parts, answer_tokens):
-    ids = np.zeros((len(answer_tokens.places), max(len(part.tokens.ids) for part in parts)), dtype=np.int64)
+    ids = np.zeros((len(answer_tokens.indices), max(len(part.tokens.ids) for part in parts)), dtype=np.int64)
     first = 0
     for part in parts:
         ids[first : first + len(part.attend), : len(part.tokens.ids)] = part.tokens.ids
         first += len(part.attend)
-    return torch.from_numpy(ids).gather(1, answer_tokens.places.clamp_min(0))
+    return torch.from_numpy(ids).gather(1, answer_tokens.indices.clamp_min(0))
 
 
 class AnswerBatch(HeadBatch):

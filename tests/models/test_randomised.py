@@ -157,9 +157,7 @@ def test_a_model_that_cannot_be_copied_or_reset():
         def __deepcopy__(self, memo):
             raise TypeError("not this one")
 
-    with pytest.raises(
-        ModelError, match="cannot be copied, and its own parameters must not change: not this"
-    ):
+    with pytest.raises(ModelError, match="cannot be copied, and its parameters must not change: not this"):
         RandomisedModel(wrapped(Uncopied(2, 2)), 0)
 
     class Stubborn(nn.Linear):
@@ -172,5 +170,5 @@ def test_a_model_that_cannot_be_copied_or_reset():
 
     module = nn.Sequential(Stubborn(2, 2))
     Stubborn.made = True
-    with pytest.raises(ModelError, match="The layer '0' cannot be initialised anew: once only"):
+    with pytest.raises(ModelError, match="The layer '0' cannot be reinitialised: once only"):
         RandomisedModel(wrapped(module), 0).randomise("0")

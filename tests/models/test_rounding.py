@@ -1,5 +1,7 @@
 """Checks at wrap tell rounding from real differences, whatever the scale of a model's states and logits."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -10,7 +12,7 @@ from pertinent import Prompt
 from pertinent.errors import ModelError
 from pertinent.models import transformer
 from pertinent.models.tokens import prefixes
-from pertinent.models.torch.rounding import TOLERANCES, relative_difference
+from pertinent.models.torch.rounding import TOLERANCES, log_softmax_at, relative_difference
 from tests import tiny, tiny_lm
 from tests.models.test_language_model import values
 
@@ -215,3 +217,41 @@ def test_special_values():
     assert relative_difference(torch.full((2, 3), torch.nan), torch.ones(2, 3)) == torch.inf
     assert relative_difference(torch.ones(2, 3), torch.zeros(2, 3)) == torch.inf
     assert relative_difference(torch.ones(2, 3), torch.ones(2, 4)) == torch.inf
+
+
+def test_log_probabilities_near_one_and_their_gradients_are_exact():
+    leads = torch.tensor([0.0, 5.0, 20.0, 60.0])
+    leaf = torch.full((4, 3), 40.0)
+    leaf[:, 0] += leads
+    leaf.requires_grad_()
+    logs = log_softmax_at(leaf, torch.zeros(4, 1, dtype=torch.int64), 1)
+    logs.sum().backward()
+    odds = 2 * torch.exp(-leads.double())  # against the first entry
+    np.testing.assert_allclose(logs.detach()[:, 0], -torch.log1p(odds), rtol=1e-5)
+    np.testing.assert_allclose(leaf.grad[:, 0], odds / (1 + odds), rtol=1e-5)
+
+
+def test_a_single_choice_is_certain_and_has_a_gradient():
+    leaf = torch.tensor([[3.0, -torch.inf]]).requires_grad_()
+    logs = log_softmax_at(leaf, torch.tensor([[0]]), 1)
+    logs.sum().backward()
+    assert logs.item() == 0
+    assert torch.isfinite(leaf.grad).all()
+
+
+def test_gradients_of_a_confident_token_are_not_lost_to_rounding():
+    network = tiny_lm.model("llama")
+    with torch.no_grad():
+        network.lm_head.weight.mul_(60)
+    single, double = (
+        pertinent.wrap((made, tiny_lm.tokenizer()), max_new_tokens=8)
+        for made in (network, copy.deepcopy(network).double())
+    )
+    e = pertinent.explain(double, TEXT, "gradient")
+    logs = e.prediction.values
+    token = 1 + int(logs[1:].argmax())
+    assert -1e-8 < logs[token] < 0
+    prompt = Prompt(TEXT, answer=e.input.text.answer)
+    scores, exact = (pertinent.explain(m, prompt, "gradient", target=token).scores for m in (single, double))
+    assert np.abs(exact).max() > 0
+    np.testing.assert_allclose(scores, exact, rtol=0.05)

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import pertinent
-from pertinent.models.torch.inference import alone, evaluating
+from pertinent.models.torch.inference import evaluating, exclusive
 
 ROWS = np.random.default_rng(0).normal(size=(2, 4)).astype(np.float32)
 
@@ -101,9 +101,9 @@ def test_threads_that_change_something_in_the_midst_do_not_wait_for_each_other_f
     def work(i):
         with evaluating(network):
             both.wait(20)
-            with evaluating(network), alone():
+            with evaluating(network), exclusive():
                 order.append((i, "in"))
-                with alone(), evaluating(network):
+                with exclusive(), evaluating(network):
                     order.append((i, "out"))
             return i
 
@@ -118,7 +118,7 @@ def test_what_one_thread_changes_no_other_sees():
     def work(i):
         for _ in range(200):
             if i == 0:
-                with alone():
+                with exclusive():
                     torch.backends.cuda.enable_flash_sdp(False)
                     torch.backends.cuda.enable_flash_sdp(True)
             else:

@@ -86,7 +86,7 @@ def test_a_value_is_no_decision():
     model = pertinent.wrap(lambda rows: np.asarray(rows) @ WEIGHTS, kind="table", output="value")
     with pytest.raises(SettingError, match="a plain value is no decision"):
         pertinent.explain(model, ROW, method="anchors")
-    with pytest.raises(SettingError, match="it can only be made of a classifier"):
+    with pytest.raises(SettingError, match="must be a classifier"):
         pertinent.check_removal(model, np.stack([ROW, ROW]))
     e = pertinent.explain(model, ROW, method="leave-one-out")
     assert pertinent.evaluate(model, e, "sufficiency").rows

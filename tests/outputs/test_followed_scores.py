@@ -136,3 +136,14 @@ def test_a_feature_is_ranked_by_the_magnitude_of_its_effect_on_a_value_alone():
 def test_outputs_do_not_import_torch():
     code = "import sys, pertinent.outputs; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_log_odds_of_a_saturated_label_probability_and_their_gradient_are_finite():
+    output = output_named("label-probability")
+    leaf = torch.tensor([[0.0, 0.5, 1 - 2e-7, 1.0]], requires_grad=True)
+    scores = output.followed_scores(leaf, "logit")
+    scores.sum().backward()
+    assert torch.isfinite(scores).all()
+    assert torch.isfinite(leaf.grad).all()
+    assert scores[0, 1].item() == pytest.approx(0)
+    assert (scores.diff() > 0).all()

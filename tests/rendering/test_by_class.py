@@ -14,7 +14,7 @@ from tests.explanations import changed
 import pertinent
 from pertinent.errors import SettingError
 from pertinent.outputs import Labels, PlainValues
-from pertinent.rendering.html.page import save_report
+from pertinent.rendering.html.page import report
 from pertinent.rendering.panels import class_panels, largest
 
 from .test_escaping import ATTACK, HARMLESS, Shape
@@ -99,7 +99,7 @@ def test_of_many_classes_the_five_most_likely_and_the_target(ten):
 
 def test_a_method_without_scores_for_all_classes_says_so(text_model):
     e = pertinent.explain(text_model, "not slow", "parallel-local-search", budget=20, sparsity=0.5)
-    for asked in (e.by_class, lambda: save_report([e], by_class=True)):
+    for asked in (e.by_class, lambda: report([e], by_class=True)):
         with pytest.raises(SettingError, match="parallel-local-search explains one class at a time"):
             asked()
 
@@ -184,7 +184,7 @@ def test_images_are_shown_in_terminal_and_page(ten):
     assert "▀" in printed(found, color_system="truecolor")
     assert "for 6 of 10 classes" in printed(found, color_system=None)
     page = found._repr_html_()
-    assert page.count("<img") == 1 + 2 * 6
+    assert page.count("<img") == 1 + 3 * 6  # image, and for each class image, heat map and set
     assert page.count("<figcaption>the top 1</figcaption>") == 6
     assert "clipped at ±" in page
 
@@ -209,8 +209,8 @@ def test_html_underlines_the_set_of_each_class(three):
 
 
 def test_a_report_shows_classes_only_when_asked(three, search):
-    plain = save_report([three, search])
-    asked = save_report([three, search], by_class=True)
+    plain = report([three, search])
+    asked = report([three, search], by_class=True)
     assert "<summary>For each class</summary>" not in plain
     assert asked.count("<summary>For each class</summary>") == 1
     assert asked.count('<h4 class="named">') == 3
@@ -233,7 +233,7 @@ def test_hostile_names_add_no_element(kind, request):
             class_standard_errors=None,
         )
         page = own.by_class()._repr_html_()
-        shapes.append(Shape(page + save_report([own], by_class=True)).shape)
+        shapes.append(Shape(page + report([own], by_class=True)).shape)
         assert "<script>" not in page
     assert shapes[0] == shapes[1]
 

@@ -13,7 +13,7 @@ from tests.explanations import changed
 from pertinent.inputs.base import Truncation
 from pertinent.inputs.image import image_input
 from pertinent.inputs.text import Text, text_input
-from pertinent.rendering.drawings.text import pieces
+from pertinent.rendering.drawings.text import spans_of
 from pertinent.rendering.html.explanation import show as fragment
 from pertinent.rendering.panels import clipping, panel
 from pertinent.rendering.plots.explanation import show as plot
@@ -72,8 +72,8 @@ def test_images_are_drawn_with_characters(image):
 
 def test_words_after_truncation_look_unread(words):
     seen = replace(words.input, truncation=Truncation(5, 6, 8, "words"))
-    assert [piece.text for piece in pieces(seen) if piece.unread] == [", truly"]
-    assert not any(piece.unread for piece in pieces(words.input))
+    assert [piece.text for piece in spans_of(seen) if piece.unread] == [", truly"]
+    assert not any(piece.unread for piece in spans_of(words.input))
     e = replace(words, input=seen)
     page = fragment(e)
     assert '<span class="unread">, truly</span>' in page
@@ -90,7 +90,7 @@ def test_words_after_truncation_look_unread(words):
 def test_what_a_tokenizer_merges_is_not_called_unread(words):
     merged = replace(words.input, spans=words.input.spans[[0, 1, 4]], features=("slow", "愛", "wonderful"))
     noted = replace(merged, truncation=Truncation(3, 6, 8, "words"))
-    assert [piece.text for piece in pieces(noted) if piece.unread] == [", truly"]
+    assert [piece.text for piece in spans_of(noted) if piece.unread] == [", truly"]
 
 
 def test_a_hot_pixel_does_not_blank_the_rest(image):

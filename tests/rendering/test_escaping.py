@@ -20,7 +20,7 @@ from pertinent.inputs.table import TableInput
 from pertinent.inputs.text import Text, TextInput
 from pertinent.outputs import PlainValues
 from pertinent.rendering.html.explanation import show_all as fragments
-from pertinent.rendering.html.page import save_report
+from pertinent.rendering.html.page import report
 from pertinent.results.evaluation import Evaluation, EvaluationRow
 from pertinent.results.explanation import Explanations
 from pertinent.results.failures import Failure
@@ -90,7 +90,7 @@ def pages(several, word):
     )
     rows = [EvaluationRow(i, f"{word}{i % 2}", word, 0.2, 0.5) for i in range(len(explanations))]
     evaluation = Evaluation(rows, explanations, {word: "lower"}, [Failure(3, word)])
-    yield save_report(explanations, title=word, evaluation=evaluation)
+    yield report(explanations, title=word, evaluation=evaluation)
     yield fragments(explanations)
     ablated = [
         AblatedInput(i, removal, share, 0, True, 1.0, 0.9, 0.1)
@@ -132,7 +132,7 @@ def test_a_browser_runs_nothing_of_it(several, tmp_path):
 
 @needs_browser
 def test_a_browser_would_run_no_script_but_ours(text, tmp_path):
-    page = save_report([text, replace(text, index=1)], title="A title")
+    page = report([text, replace(text, index=1)], title="A title")
     page = page.replace("</main>", "</main><script>document.title = 'hacked'</script>")
     seen = dumped(page, tmp_path)
     assert "<title>A title" in seen
@@ -161,13 +161,13 @@ def test_only_our_own_markup_is_trusted(text):
     e = pertinent.explain(
         lambda texts: [[0.3, 0.7]] * len(texts), safe, "leave-one-out", features="sentences"
     )
-    for page in (e.to_html(), save_report(text, title=safe), changed(text, method=safe).to_html()):
+    for page in (e.to_html(), report(text, title=safe), changed(text, method=safe).to_html()):
         assert "<img" not in page
         assert "&lt;img src=x" in page
 
 
 def test_lines_and_tabs_stay(text):
-    page = save_report(text, title="a\r\nb\tc\nd")
+    page = report(text, title="a\r\nb\tc\nd")
     assert "<h1>a\nb\tc\nd</h1>" in page
 
 
@@ -182,7 +182,7 @@ def test_fragments_are_plain_strings(text, evaluation):
     for page in (
         text.to_html(),
         evaluation._repr_html_(),
-        save_report(text),
+        report(text),
         Explanations([text])._repr_html_(),
     ):
         assert type(page) is str

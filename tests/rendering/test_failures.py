@@ -11,7 +11,7 @@ import pertinent
 from pertinent.cli.command_output import conclude
 from pertinent.rendering.by_input import failure_lines, failure_notes
 from pertinent.rendering.html.explanation import show_all as fragments
-from pertinent.rendering.html.page import save_report
+from pertinent.rendering.html.page import report
 from pertinent.results.explanation import Explanations
 from pertinent.results.failures import Failure
 
@@ -43,7 +43,7 @@ def test_every_list_of_failures(text):
     explanations = Explanations([text], MANY)
     printed = io.StringIO()
     Console(file=printed, width=120).print(explanations)
-    for shown in (printed.getvalue(), fragments(explanations), save_report(explanations)):
+    for shown in (printed.getvalue(), fragments(explanations), report(explanations)):
         assert "13 failed" in shown
         assert GROUPED in shown
         assert shown.count("too long") == shown.count("input 12: empty") == 1

@@ -12,11 +12,12 @@ from tests.explanations import changed
 
 import pertinent
 from pertinent.errors import FileError, InputError
+from pertinent.inputs.image_files import png
 from pertinent.printable import shorten_name
 from pertinent.rendering.colours import Look
-from pertinent.rendering.drawings.image import ImageDrawing, png, resized
+from pertinent.rendering.drawings.image import ImageDrawing, resized
 from pertinent.rendering.html.explanation import show as fragment
-from pertinent.rendering.html.page import save_report
+from pertinent.rendering.html.page import report
 from pertinent.rendering.html.tables import show_evaluation as evaluation_table
 from pertinent.rendering.panels import panel
 from pertinent.rendering.wording import facts
@@ -85,7 +86,7 @@ def test_names_of_columns_and_classes_are_escaped(row, text):
 def test_quotes_cannot_leave_an_attribute(text_model):
     e = pertinent.explain(text_model, 'wonderful "><img src=x onerror=alert(1)> film', "leave-one-out")
     noted = changed(e, input=replace(e.input, notes=('"><script>',)), settings={"a": "<script>"})
-    reader = Reader(save_report([noted], title="</title><script>"))
+    reader = Reader(report([noted], title="</title><script>"))
     assert not {"script", "img"} & set(reader.tags)
     assert not [name for name, _ in reader.attributes if name.startswith("on")]
     assert '⚠ "><script>' in reader.text
@@ -113,23 +114,21 @@ def test_chosen_sets_are_listed(search):
 def test_images_can_be_decoded(image):
     pil = pytest.importorskip("PIL.Image")
     uris = [value for name, value in Reader(fragment(image)).attributes if name == "src"]
-    assert len(uris) == 2
-    for uri, times in zip(uris, (1, 28), strict=True):  # the heat map is enlarged, so that outlines are thin
+    assert len(uris) == 3
+    for uri, mode in zip(uris, ("RGB", "RGB", "RGBA"), strict=True):  # the image twice, and the heat map
         with pil.open(BytesIO(base64.b64decode(uri.partition(",")[2]))) as picture:
-            assert picture.size == (9 * times, 6 * times)
-            assert picture.mode == "RGB"
+            assert (picture.size, picture.mode) == ((9, 6), mode)
             picture.load()
     _, heat, _ = ImageDrawing().pictures(panel(image))
     with pil.open(BytesIO(png(heat))) as picture:
         np.testing.assert_array_equal(np.asarray(picture), heat)
 
 
-def test_a_report_lays_heat_maps_over_images_if_asked(image):
-    assert "% over the image" not in save_report(image)
-    page = save_report(image, opacity=0.5)
-    assert "heat map, 50% over the image" in page
-    heat = ImageDrawing().pictures(panel(image, look=Look(opacity=0.5)))[1]
-    assert base64.b64encode(png(heat)).decode() in page
+def test_the_opacity_of_a_heat_map_can_be_changed(image):
+    for opacity in (None, 0.5):
+        heat = Look(opacity=opacity).layer(panel(image).share[image.input.labels])
+        assert heat[..., 3].max() == round(255 * (opacity or 0.75))
+        assert base64.b64encode(png(heat)).decode() in report(image, opacity=opacity)
 
 
 def test_images_have_alternative_texts(image):
@@ -187,13 +186,13 @@ def test_a_page_is_made_of_whatever_is_given(many, text, row, evaluation):
         "explanations": Explanations([text, row]),
         "evaluation": evaluation,
     }
-    reader = Reader(save_report(given[many]))
+    reader = Reader(report(given[many]))
     assert reader.tags.count("article") == {"one": 1, "evaluation": len(evaluation.explanations)}.get(many, 2)
     assert ("lang", "en") in reader.attributes
 
 
 def test_a_page_needs_nothing_else(text, image, evaluation):
-    page = save_report([text, image], evaluation=evaluation)
+    page = report([text, image], evaluation=evaluation)
     reader = Reader(page)
     assert not {"link", "iframe"} & set(reader.tags)
     assert reader.tags.count("script") == 1
@@ -205,7 +204,7 @@ def test_a_page_needs_nothing_else(text, image, evaluation):
 
 
 def test_failures_are_listed_with_reasons(text, evaluation):
-    reader = Reader(save_report(Explanations([text], [Failure(4, "<i>broken</i>")]), evaluation=evaluation))
+    reader = Reader(report(Explanations([text], [Failure(4, "<i>broken</i>")]), evaluation=evaluation))
     assert "input 4: <i>broken</i>" in reader.text
     assert reader.text.count("The text is empty or blank") == 1
     assert "2 failed" in reader.text
@@ -213,31 +212,31 @@ def test_failures_are_listed_with_reasons(text, evaluation):
 
 def test_explanations_show_what_the_evaluation_measured(text_model):
     explanations = pertinent.explain(text_model, ["wonderful, not slow"], "leave-one-out")
-    page = save_report(explanations, evaluation=pertinent.evaluate(text_model, explanations))
+    page = report(explanations, evaluation=pertinent.evaluate(text_model, explanations))
     assert "Measured" in Reader(page).text
 
 
 def test_methods_for_one_input_stand_together(evaluation):
-    text = Reader(save_report(evaluation)).text
+    text = Reader(report(evaluation)).text
     assert text.index("Input 0") < text.index("according to kernel-shap") < text.index("Input 1")
 
 
 def test_pages_are_written_whole(text, tmp_path):
-    page = save_report(text, tmp_path / "page.html")
-    assert (tmp_path / "page.html").read_text(encoding="utf-8") == page
+    path = pertinent.save_report(text, str(tmp_path / "page.html"))
+    assert path == tmp_path / "page.html" and path.read_text(encoding="utf-8") == report(text)
     assert [p.name for p in tmp_path.iterdir()] == ["page.html"]
     with pytest.raises(FileError, match="no folder"):
-        save_report(text, tmp_path / "missing" / "page.html")
+        pertinent.save_report(text, tmp_path / "missing" / "page.html")
 
 
 def test_a_lone_surrogate_does_not_stop_a_page(text, tmp_path):
-    save_report(changed(text, settings={"a": "\ud83d"}), tmp_path / "page.html")
+    pertinent.save_report(changed(text, settings={"a": "\ud83d"}), tmp_path / "page.html")
     assert "a=\ufffd" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 def test_only_explanations_can_be_reported():
     with pytest.raises(InputError, match="made of explanations"):
-        save_report(["text"])
+        report(["text"])
 
 
 def test_names_are_shortened_in_the_middle(text):

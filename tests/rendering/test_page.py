@@ -13,7 +13,7 @@ import pertinent
 from pertinent.rendering.by_input import by_input, name_of
 from pertinent.rendering.html.explanation import show as fragment
 from pertinent.rendering.html.explanation import show_all as fragments
-from pertinent.rendering.html.page import save_report
+from pertinent.rendering.html.page import report
 from pertinent.results.explanation import Explanations
 from pertinent.results.failures import Failure
 
@@ -49,7 +49,7 @@ def test_inputs_are_numbered_from_zero_and_named(explanations):
         "input 4 · order-4",
     ]
     assert name_of(Failure(7, "blank", id="x")) == "input 7 · x"
-    page = Reader(save_report(explanations)).text
+    page = Reader(report(explanations)).text
     assert "Input 3 · order-3 the same as input 1" in page
     text = Reader(fragments(Explanations(explanations))).text
     assert "input 3 · order-3 · the same as input 1 · What supports it" in text
@@ -60,7 +60,7 @@ def test_inputs_are_numbered_from_zero_and_named(explanations):
 def test_separate_runs_share_numbers_but_not_sections(text, row):
     found = by_input([text, row, changed(text, method="other")])
     assert [each.name for each in found] == ["input 0", "input 1"]
-    page = Reader(save_report([text, row])).text
+    page = Reader(report([text, row])).text
     assert "Input 0" in page
     assert "Input 1" in page
 
@@ -75,7 +75,7 @@ def test_methods_of_one_input_share_a_section_whatever_their_features(text_model
 
 
 def test_the_index_has_a_line_for_each_input(evaluation):
-    reader = Reader(save_report(evaluation))
+    reader = Reader(report(evaluation))
     assert reader.text.count("not slow, but wonderful") >= 1
     for method in ("leave-one-out", "kernel-shap"):
         assert f"sufficiency ↓ {method}" in reader.text
@@ -97,7 +97,7 @@ def with_measures(text, n_methods, n_inputs=3):
 @pytest.mark.parametrize("n_methods", [1, 2, 4])
 def test_the_index_fits_the_page(text, tmp_path, n_methods):
     """At 1,200 pixels there is nothing to scroll to, and all measures can be had."""
-    page = save_report(with_measures(text, n_methods))
+    page = report(with_measures(text, n_methods))
     script = (
         "const box = document.querySelector('.index .scroll');"
         "const seen = () => [...box.querySelectorAll('th')].filter((h) => h.offsetWidth).length;"
@@ -113,26 +113,26 @@ def test_the_index_fits_the_page(text, tmp_path, n_methods):
 
 
 def test_one_input_has_no_index(text):
-    page = save_report(text)
+    page = report(text)
     assert "<script" not in page
     assert 'id="index"' not in page
 
 
 def test_everything_is_shown_without_scripts(explanations):
-    reader = Reader(save_report(explanations))
+    reader = Reader(report(explanations))
     hidden = [name for name, _ in reader.attributes if name == "hidden"]
     assert len(hidden) == 2, "only the controls and the pager, which do nothing without scripts"
 
 
 def test_an_image_that_several_methods_explain_is_there_once(image):
-    reader = Reader(save_report([image, changed(image, method="other")]))
-    assert reader.tags.count("img") == 3  # the image and two heat maps
+    reader = Reader(report([image, changed(image, method="other")]))
+    assert reader.tags.count("img") == 5  # the image, and two heat maps over it
 
 
 def test_a_thousand_explanations_stay_small(text):
     scores = np.linspace(-1, 1, len(text.features))
     many = [replace(text, index=i, scores=scores) for i in range(101)]
-    packed, plain = len(save_report(many)), len(save_report(many[:100]))
+    packed, plain = len(report(many)), len(report(many[:100]))
     assert packed < plain / 3
     assert packed * 1000 / 101 < 10e6
 
@@ -145,7 +145,7 @@ def many(text_model):
 
 @needs_browser
 def test_a_long_report_is_unpacked_page_by_page(many, tmp_path):
-    page = save_report(many)
+    page = report(many)
     assert "a slow &lt;i&gt; one 128" not in page.partition('id="inputs"')[2]
     steps = {
         "": range(20),
@@ -161,7 +161,7 @@ def test_a_long_report_is_unpacked_page_by_page(many, tmp_path):
 
 @needs_browser
 def test_a_long_report_is_searched_and_sorted(many, tmp_path):
-    page = save_report(many)
+    page = report(many)
     typed = "const box = document.querySelector('.controls input');"
     typed += "box.value = 'STORY 12'; box.dispatchEvent(new Event('input'));"
     dom = dumped(_waiting(page, typed), tmp_path)
@@ -184,24 +184,24 @@ def test_a_heat_map_can_be_seen_through(image, tmp_path):
             "const slider = document.querySelector('figure input[type=range]');"
             "slider.value = 30; slider.dispatchEvent(new Event('input'));"
         )
-        dom = dumped(_waiting(save_report(images), moved), tmp_path)
+        dom = dumped(_waiting(report(images), moved), tmp_path)
         assert re.search(r'<img class="over[^>]*style="opacity: 0.3', dom)
         assert '<img class="under' in dom or 'class="coarse under"' in dom
 
 
 def test_a_report_compares_cohorts_and_has_curves(text_model):
     found = pertinent.compare(text_model, TEXTS * 5, ["shapley"], budget=30)
-    page = save_report(found.explanations, groups=["even", "odd"] * 12 + ["even"])
+    page = report(found.explanations, groups=["even", "odd"] * 12 + ["even"])
     assert page.count("<strong>even</strong>") == 1  # its beeswarm
     assert page.count(">odd</td>") > 3  # its bars
     assert "From the base value to the prediction" in page
     several = pertinent.compare(text_model, TEXTS, ["leave-one-out", "random"])
-    assert save_report(several).count("<polyline") == 4  # two metrics, two methods
+    assert report(several).count("<polyline") == 4  # two metrics, two methods
 
 
 @needs_browser
 def test_the_index_can_be_searched(explanations, tmp_path):
-    page = save_report(explanations)
+    page = report(explanations)
     typed = (
         "const box = document.querySelector('.controls input');"
         "box.value = 'SLOW wonderful'; box.dispatchEvent(new Event('input'));"
@@ -217,7 +217,7 @@ def test_the_index_can_be_filtered_by_prediction(explanations, tmp_path):
     )
     bad = [e.index for e in explanations if e.prediction.values.argmax() == 0]
     assert bad == [1, 3]
-    assert acted(save_report(explanations), tmp_path, chosen) == bad
+    assert acted(report(explanations), tmp_path, chosen) == bad
 
 
 @needs_browser
@@ -227,4 +227,4 @@ def test_the_index_can_be_sorted(explanations, tmp_path):
         "head.firstChild.click(); head.firstChild.click();"
     )
     likely = sorted(explanations, key=lambda e: -e.prediction.values.max())
-    assert acted(save_report(explanations), tmp_path, clicks) == [e.index for e in likely]
+    assert acted(report(explanations), tmp_path, clicks) == [e.index for e in likely]

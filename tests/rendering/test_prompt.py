@@ -8,7 +8,7 @@ from tests import tiny_lm
 
 import pertinent
 from pertinent import Prompt
-from pertinent.rendering.html.page import save_report
+from pertinent.rendering.html.page import report
 
 from .test_html import Reader
 
@@ -43,7 +43,7 @@ def test_the_terminal_shows_the_answer_after_the_prompt(explanation, colour):
 
 
 def test_a_page_has_a_button_for_each_token(explanation):
-    page = save_report(explanation)
+    page = report(explanation)
     reader = Reader(page)
     columns = len(explanation.classes)
     assert reader.tags.count("input") == columns
@@ -57,7 +57,7 @@ def test_a_page_has_a_button_for_each_token(explanation):
 
 def test_a_method_that_scores_the_target_alone_has_no_buttons(model):
     e = pertinent.explain(model, Prompt("Ann keeps the key.", answer=" Bob"), "parallel-local-search")
-    reader = Reader(save_report(e))
+    reader = Reader(report(e))
     assert "input" not in reader.tags
     assert "Bob" in reader.text
 

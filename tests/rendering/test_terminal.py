@@ -11,7 +11,7 @@ from tests.explanations import changed
 import pertinent
 from pertinent.inputs.text import Text, text_input
 from pertinent.rendering.colours import DARK, LIGHT, shade, shares
-from pertinent.rendering.drawings.text import pieces
+from pertinent.rendering.drawings.text import spans_of
 from pertinent.rendering.html.explanation import show as fragment
 from pertinent.rendering.terminal.explanation import show as rendered
 from pertinent.rendering.terminal.explanation import show_all as rendered_all
@@ -51,8 +51,8 @@ def test_shares_of_nothing_are_zero(scores):
 def test_pieces_reassemble_to_the_text(fixture, request):
     given = request.getfixturevalue(fixture).input
     for number, segment in enumerate(given.text.segments):
-        assert "".join(p.text for p in pieces(given) if p.segment == number) == segment
-    assert sorted(i for p in pieces(given) for i in p.features) == list(range(given.n_features))
+        assert "".join(p.text for p in spans_of(given) if p.segment == number) == segment
+    assert sorted(i for p in spans_of(given) for i in p.features) == list(range(given.n_features))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_pieces_reassemble_to_the_text(fixture, request):
 )
 def test_pieces_of_overlapping_tokens(spans):
     given = text_input(Text("a bcdef"), "tokens", np.array(spans, dtype=np.int64).reshape(-1, 3))
-    found = list(pieces(given))
+    found = list(spans_of(given))
     assert "".join(p.text for p in found) == "a bcdef"
     assert sorted(i for p in found for i in p.features) == list(range(len(spans)))
 

@@ -8,6 +8,7 @@ import pytest
 import pertinent
 from pertinent.app.explanation_browser import ExplanationBrowser, Filter
 from pertinent.errors import SettingError
+from pertinent.rendering.html.page import report
 from tests.explanations import changed
 
 WEIGHTS = np.array([2.0, -1.0])
@@ -120,7 +121,7 @@ def test_sizes_that_have_no_sign_are_not_separated(three):
 
 
 def test_pages_and_reports_of_mixed_classes(three):
-    assert "Which features matter" in pertinent.save_report(three, groups=["one", "other"] * 15)
+    assert "Which features matter" in report(three, groups=["one", "other"] * 15)
     saved = ExplanationBrowser(three, "run")
     view = saved.list_view(Filter(method="exact-shapley", by="a", view="beeswarm"))
     assert "nan" not in str(view["importance"])

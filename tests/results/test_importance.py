@@ -7,6 +7,7 @@ import pytest
 
 import pertinent
 from pertinent.errors import InputError, SettingError
+from pertinent.rendering.html.page import report
 from pertinent.rendering.plot_data import spread
 from pertinent.results.importance import Importance
 
@@ -121,8 +122,8 @@ def test_points_of_a_swarm_do_not_cover_each_other():
 
 
 def test_a_report_of_many_rows_says_which_features_matter(linear):
-    assert "Which features matter" in pertinent.save_report(linear)
-    assert "Which features matter" not in pertinent.save_report(linear[:5])
+    assert "Which features matter" in report(linear)
+    assert "Which features matter" not in report(linear[:5])
 
 
 def test_the_scores_for_every_class_are_groups():

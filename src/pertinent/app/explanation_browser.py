@@ -248,8 +248,8 @@ class ExplanationBrowser:
             found.append(_EVERY_CLASS)
         if len({row.is_wrong for row in own if row.right is not None}) > 1:
             found.append(_RIGHT)
-        is_table = own[0].explanation.input.kind == "table"
-        return found + (list(own[0].explanation.features) if is_table else [])
+        first = own[0].explanation
+        return found + (list(first.features) if first.input.has_columns else [])
 
     @staticmethod
     def _global_card(importance: Importance, wanted: Filter) -> Markup:
@@ -260,7 +260,7 @@ class ExplanationBrowser:
     def _importance_of(self, method: str, predicted: str, by: str = "") -> Importance | None:
         rows = [row for row in self._rows if row.explanation.method == method]
         rows = [row for row in rows if predicted in ("", row.predicted)]
-        if not rows or drawing_of(rows[0].explanation.input).clips_outliers:
+        if not rows or rows[0].explanation.input.is_picture:
             return None  # the patches of different images are different things
         if by and by not in self.cohorts(method):
             raise unknown("by", by, self.cohorts(method))
@@ -286,11 +286,7 @@ def _plain(name: str) -> str:
 
 def _row(number: int, e: Explanation, right: Any) -> _Row:
     names = [_plain(name) for name in e.features]
-    values = e.input.shown() or ()
-    begin = drawing_of(e.input).beginning(e.input) if not drawing_of(e.input).clips_outliers else ""
-    input: Any = e.input
-    texts = input.text.segments if e.input.kind == "text" else (begin, *values)
-    searched = " ".join([*texts, e.id or ""]).casefold()
+    searched = f"{'' if e.input.is_picture else e.input.search_text} {e.id or ''}".casefold()
     return _Row(number, e, searched, frozenset((*names, *e.features)), right)
 
 

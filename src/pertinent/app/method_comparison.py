@@ -14,8 +14,8 @@ from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanations
 from pertinent.results.pareto import cost_points
 
-_WIDTH, _HEIGHT, _LEFT, _BELOW = 640, 330, 62, 46
-"""The size of the picture in pixels, and the room for the numbers beside and below it."""
+_WIDTH, _HEIGHT, _BELOW = 640, 330, 46
+"""The size of the picture in pixels, and the margin for the numbers below it."""
 
 _LETTER, _LINE = 6.6, 14
 """The width of a letter and the height of a line, in pixels."""
@@ -34,8 +34,8 @@ class MethodComparison:
         return Evaluation.from_explanations(list(self.explanations), better)
 
     @property
-    def is_there(self) -> bool:
-        """Whether there is something to compare: two methods that were measured."""
+    def is_available(self) -> bool:
+        """Return whether at least two methods were measured."""
         return any(e.measures for e in self.explanations) and len(self.evaluation.methods) > 1
 
     def view(self, metric: str) -> dict[str, Any]:
@@ -57,9 +57,9 @@ class MethodComparison:
         costs = [max(1.0, point.cost) for point in points]
         ends = [end for p in points for end in (p.interval.low, p.interval.high, p.interval.mean)]
         ends = [end for end in ends if isfinite(end)]
-        x = AxisScale(min(costs) / 1.6, max(costs) * 1.6, _LEFT, _WIDTH - 10, is_log=True)
         room = 0.06 * (max(ends) - min(ends)) or 0.1
         y = AxisScale(min(ends) - room, max(ends) + room, _HEIGHT - _BELOW, 10)
+        x = AxisScale(min(costs) / 1.6, max(costs) * 1.6, y.margin, _WIDTH - 10, is_log=True)
         places = [(x.place(cost), y.place(p.interval.mean)) for p, cost in zip(points, costs, strict=True)]
         names = [_LETTER * len(clipped(p.method, 28)) for p in points]
         is_left = [at + 9 + name > _WIDTH for (at, _), name in zip(places, names, strict=True)]
@@ -81,5 +81,5 @@ class MethodComparison:
             for p, (at, height), row, left in zip(points, places, rows, is_left, strict=True)
         ]
         best = " ".join(f"{each['x']},{each['y']}" for each in drawn if each["point"].is_best)
-        size = {"width": _WIDTH, "height": _HEIGHT, "left": _LEFT, "below": _HEIGHT - _BELOW}
+        size = {"width": _WIDTH, "height": _HEIGHT, "left": y.margin, "below": _HEIGHT - _BELOW}
         return size | {"x": x, "y": y, "drawn": drawn, "best": best}

@@ -22,7 +22,7 @@ _RESAMPLES = 2000
 _BINS = 4
 """The number of ranges that a column of numbers is divided into."""
 
-_WIDTH, _HEIGHT, _LEFT, _BELOW = 640, 330, 62, 46
+_WIDTH, _HEIGHT, _BELOW = 640, 330, 46
 
 
 def right_answers(explanations: Sequence[Explanation], answers: Sequence[Any]) -> list[Any]:
@@ -107,7 +107,7 @@ class ModelReport:
 
     def columns(self) -> list[str]:
         """The columns of a table, the most important first."""
-        if self.explanations[0].input.kind != "table":
+        if not self.explanations[0].input.has_columns:
             return []
         names = self.explanations[0].features
         size = np.mean([np.abs(e.scores) for e in self.explanations], axis=0)
@@ -214,9 +214,10 @@ def _picture(x: Floats, y: Floats, ranks: Floats | None) -> dict[str, Any]:
         room = 0.05 * float(np.ptp(values)) or 0.5
         return AxisScale(float(values.min()) - room, float(values.max()) + room, start, end)
 
-    across, up = scale(x, _LEFT, _WIDTH - 10), scale(y, _HEIGHT - _BELOW, 10)
+    up = scale(y, _HEIGHT - _BELOW, 10)
+    across = scale(x, up.margin, _WIDTH - 10)
     colour: Callable[[int], str] = lambda i: "" if ranks is None else shade(2 * float(ranks[i]) - 1)  # noqa: E731
-    size = {"width": _WIDTH, "height": _HEIGHT, "left": _LEFT, "below": _HEIGHT - _BELOW}
+    size = {"width": _WIDTH, "height": _HEIGHT, "left": up.margin, "below": _HEIGHT - _BELOW}
     points = [
         (across.place(a), up.place(b), colour(i))
         for i, (a, b) in enumerate(zip(x.tolist(), y.tolist(), strict=True))

@@ -8,17 +8,19 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from secrets import token_urlsafe
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pertinent._optional import optional
 from pertinent.app.explain_form import Limits
-from pertinent.app.served_model import ServedModel
 from pertinent.config.settings import Count, Range, checked
 from pertinent.errors import SettingError
 from pertinent.models.base import Model
-from pertinent.models.embedded.load import NAMES, load
-from pertinent.models.wrap import wrap
+from pertinent.models.embedded.load import KINDS, load
 from pertinent.results.explanation import Explanations
+from pertinent.runs.model_names import load_or_wrap
+
+if TYPE_CHECKING:
+    from pertinent.app.served_model import ServedModel
 
 _HOST = "127.0.0.1"
 Port = Annotated[int, Range(at_least=0, at_most=65535)]
@@ -81,7 +83,7 @@ def serve(
     saved = (
         None if browse is None else ExplanationBrowser(Explanations.read(browse), Path(browse).name, answers)
     )
-    app = Site(hosted_models(model, limits), AdmissionQueue(at_once, most_waiting), saved).app(token)
+    app = Site(served_models(model, limits), AdmissionQueue(at_once, most_waiting), saved).app(token)
     run_app(app, token, _HOST, port, started)
 
 
@@ -118,18 +120,22 @@ def _say(address: str) -> None:
     sys.stdout.flush()
 
 
-def hosted_models(model: Any, limits: Limits) -> list[ServedModel]:
+def served_models(model: Any, limits: Limits) -> list[ServedModel]:
     """The models of the page, by name."""
+    from pertinent.app.served_model import ServedModel
+
     if model is None:
         return [
-            ServedModel(name, partial(load, name), limits, _EXAMPLES[name], _READS.get(name, "text"))
-            for name in NAMES
+            ServedModel(name, partial(load, name), limits, _EXAMPLES[name], kind)
+            for name, kind in KINDS.items()
         ]
     several = dict(model) if isinstance(model, Mapping) else {"model": model}
     if not several:
         raise SettingError("`model` must be at least one model, but got an empty mapping.")
     return [
-        ServedModel(str(name), partial(wrap, each), limits, _EXAMPLES.get(str(name), tuple), _kind_of(each))
+        ServedModel(
+            str(name), partial(load_or_wrap, each), limits, _EXAMPLES.get(str(name), tuple), _kind_of(each)
+        )
         for name, each in several.items()
     ]
 
@@ -138,32 +144,31 @@ def _kind_of(model: Any) -> str:
     return (model.kind or "") if isinstance(model, Model) else ""
 
 
-def _texts(*texts: str) -> Callable[[], tuple[str, ...]]:
-    return lambda: texts
+def _texts(*texts: str) -> Callable[[], list[dict[str, Any]]]:
+    return lambda: [{"text": text} for text in texts]
 
 
-def _digits() -> list[Any]:
+def _digits() -> list[dict[str, Any]]:
+    from pertinent.inputs.image import image_input
+    from pertinent.inputs.image_files import data_uri
     from pertinent.models.embedded.digits import example_digit
 
-    return [example_digit()]
+    return [{"image": data_uri(image_input(example_digit()).picture)}]
 
 
-def _wines() -> list[Any]:
+def _wines() -> list[dict[str, Any]]:
     from pertinent.models.embedded.tables import example_row
 
-    return [example_row()]
+    return [{"row": example_row()}]
 
 
-def _patients() -> list[Any]:
+def _patients() -> list[dict[str, Any]]:
     from pertinent.models.embedded.tables import example_patient
 
-    return [example_patient()]
+    return [{"row": example_patient()}]
 
 
-_READS = {"recall": "prompt", "digits": "image", "table": "table", "diabetes": "table"}
-"""What the models that come with the package read, if not texts."""
-
-_EXAMPLES: Mapping[str, Callable[[], Any]] = {
+_EXAMPLES: Mapping[str, Callable[[], list[dict[str, Any]]]] = {
     "sentiment": _texts(
         "The first half drags, but the acting is superb and the ending is a quiet triumph.",
         "A clumsy script and flat jokes waste a talented cast and a lovely score.",
@@ -181,4 +186,4 @@ _EXAMPLES: Mapping[str, Callable[[], Any]] = {
     "table": _wines,
     "diabetes": _patients,
 }
-"""Inputs to begin with, for the models that come with the package."""
+"""The fields of example inputs for the embedded models."""

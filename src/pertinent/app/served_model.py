@@ -1,193 +1,239 @@
-"""The models of the page: what a user may send them, what they are asked, and what may be chosen."""
+"""The models of the web page: their forms, their limits, and the explanations that they are asked for."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Lock
 from typing import Any
 
-from pertinent.api.catalogue import list_methods
-from pertinent.app.categories import find_categories, find_unknown_values
-from pertinent.app.explain_form import ExplainForm, Limits, fields_of
+import numpy as np
+
+from pertinent.api.catalogue import Entry, list_methods
+from pertinent.app.explain_form import ExplainForm, Limits
 from pertinent.array_types import Floats
 from pertinent.config.fingerprints import digest
-from pertinent.errors import InputError, require, unknown
-from pertinent.explainers.base import explainers, plan_budget
+from pertinent.config.serialization import json_text
+from pertinent.errors import InputError, PertinentError, require, unknown
+from pertinent.explainers.base import DEFAULT_SPARSITIES, explainers, plan_budget
 from pertinent.inputs.base import Input
-from pertinent.inputs.prompt import Prompt
-from pertinent.inputs.table import TableInput
+from pertinent.inputs.modality import Modality, modality_named
 from pertinent.models.base import Model
-from pertinent.outputs import LogLikelihoods
+from pertinent.outputs import column_index
 from pertinent.removals.base import removals
+from pertinent.rendering.drawings import drawing_named
+from pertinent.rendering.html import Markup
 from pertinent.results.explanation import Explanation
+from pertinent.results.records import Cost, Prediction, RequestRecord
 from pertinent.runs.request import DEFAULT_METHOD, make_explainer
 from pertinent.runs.service import Service
 
-MEASURED = ("sufficiency", "comprehensiveness")
-"""What is measured of every explanation on the page."""
-
-_FEATURES = {
-    "text": ("words", "sentences", "passages", "tokens"),
-    "prompt": ("words", "sentences", "passages", "tokens", "sources", "messages"),
-    "image": ("patches", "superpixels", "pixels"),
-    "table": ("columns",),
-}
-"""What inputs of each kind may be cut into."""
+METRICS = ("sufficiency", "comprehensiveness")
+"""Metrics of every explanation on the page."""
 
 _REMEMBERED = 64
-"""How many prompts are remembered, so that a model does not write its answer again for each word removed."""
+"""Number of inputs that are remembered, so that a language model writes its answer to a prompt once."""
 
 
 @dataclass(frozen=True)
 class ServedModel:
-    """A model on the page; it is loaded when it is first used, and has a service of its own.
+    """A model on the page, which is loaded when it is first used, and its service.
 
-    `reads` is the kind of its inputs, where that is known before it is loaded.
+    Attributes
+    ----------
+    examples
+        Makes the fields of the example inputs.
+    reads
+        The kind of its inputs, if that is known before it is loaded.
+    lock
+        Held while the service is made and used.
     """
 
     name: str
     load: Callable[[], Model]
     limits: Limits
-    examples: Callable[[], Sequence[Any]] = tuple
+    examples: Callable[[], Sequence[Mapping[str, Any]]] = tuple
     reads: str = ""
     lock: Lock = field(default_factory=Lock, compare=False)
-    _prompts: OrderedDict[bytes, Input] = field(default_factory=OrderedDict, compare=False)
+    _inputs: OrderedDict[bytes, Input] = field(default_factory=OrderedDict, compare=False)
 
     @cached_property
     def service(self) -> Service:
-        """The service that explains; the lock is held while it is made and used."""
+        """Return the service that explains; the caller holds the lock."""
         return Service(self.load())
 
     @property
     def model(self) -> Model:
-        """The model."""
+        """Return the model."""
         return self.service.model
 
-    @cached_property
-    def categories(self) -> dict[str, list[str]]:
-        """The values of the categorical columns of a table's background, by column."""
-        if self.kind != "table" or self.model.background is None:
-            return {}
-        row: Any = self.model.prepare(self.model.background.values[0])
-        return find_categories(self.model.background, row.names)
-
     @property
-    def kind(self) -> str:
-        """The kind of input that it reads; of a language model prompts."""
-        if isinstance(self.model.output, LogLikelihoods):
-            return "prompt"
-        return self.model.kind or "text"
+    def modality(self) -> Modality:
+        """Return the modality of its inputs, texts if the model does not say it."""
+        return getattr(self.model, "modality", None) or modality_named(self.model.kind or "text")
 
     def close(self) -> None:
         """End the service, if there is one."""
         if "service" in vars(self):
             self.service.close()
 
-    def choices(self) -> dict[str, Any]:
-        """What may be chosen for this model, as plain data."""
+    # -- the form ------------------------------------------------------------------------------------
+
+    def form_context(self, form: ExplainForm, kind: str | None) -> dict[str, Any]:
+        """Return what the template of the form shows: choices, and the fields of the input.
+
+        They are those of an example if there is no input, or one of another `kind`.
+        """
         with self.lock:
-            kind = self.kind
-            shown = [each for each in list_methods() if not each.fitted_first]
-            shown.sort(key=lambda each: each.name != DEFAULT_METHOD)
-            refusals = {each.name: explainers.get(each.name).refusal(self.model) for each in shown}
+            modality, examples = self.modality, self._examples()
+            fits = bool(form.input) and kind in (None, modality.name)
+            fields = form.input if fits else next(iter(examples), {})
+            form = replace(form, input=fields)
             return {
-                "name": self.name,
-                "kind": kind,
-                "classes": list(self.model.classes),
-                "output": self.model.output.kind,
-                "methods": [[each.name, each.summary, refusals[each.name]] for each in shown],
-                "removals": removals.for_kind(kind),
-                "features": self._feature_names(),
-                "segments": self._segments(),
-                "chat": getattr(self.model.tokenizer, "chat_template", None) is not None,
-                "values": self.categories,
-                "examples": [self._example(each) for each in self.examples()] or self._background_row(),
-                "limits": {"budget": self.limits.budget, "text": self.limits.text},
+                "served": self,
+                "kind": modality.name,
+                "form": form,
+                "editor": self._editor(fields),
+                "examples": [(json_text(own), str(own["text"])) for own in examples if "text" in own],
+                "misfit": kind if form.input and not fits else None,
+                "methods": self._methods(form),
+                "columns": self.model.classes,
+                "output": self.model.output,
+                "removals": removals.for_kind(modality.name),
+                "features": self._granularities(),
+                "limits": self.limits,
             }
 
-    def prepare(self, question: ExplainForm) -> Input:
-        """The input of a question, cut into features."""
+    def methods(self, form: ExplainForm) -> list[tuple[Entry, str]]:
+        """Return the methods, each with the reason why it cannot answer the form, empty if it can."""
         with self.lock:
-            if question.features is not None and question.features not in self._feature_names():
-                raise unknown("feature", question.features, self._feature_names())
-            found = self._prepared(question)
-        if found.n_features > self.limits.features:
+            return self._methods(form)
+
+    def _methods(self, form: ExplainForm) -> list[tuple[Entry, str]]:
+        entries = [entry for entry in list_methods() if not entry.fitted_first]
+        entries.sort(key=lambda entry: entry.name != DEFAULT_METHOD)
+        try:
+            input = self._prepared(form, answered=False)
+        except PertinentError:  # the user is still typing
+            input = None
+        return [(entry, self._refusal(entry.name, form, input)) for entry in entries]
+
+    def _refusal(self, method: str, form: ExplainForm, input: Input | None) -> str:
+        reason = explainers.get(method).refusal(self.model)
+        if reason or input is None:
+            return reason
+        try:
+            self._budget(method, form, input)
+        except PertinentError as error:
+            return str(error)
+        return ""
+
+    def _editor(self, fields: Mapping[str, Any]) -> Markup:
+        drawing = drawing_named(self.modality.name)
+        return drawing.form(defaultdict(lambda: None, fields), self.model, self.limits)
+
+    def _examples(self) -> list[Mapping[str, Any]]:
+        """Return the fields of the examples; by default of the first row of the background."""
+        examples = list(self.examples())
+        if not examples and self.model.background is not None:
+            examples = [self.modality.to_fields(self.model.prepare(self.model.background.values[0]))]
+        return examples
+
+    def _granularities(self) -> list[str]:
+        names = self.modality.granularities or (self.modality.features,)
+        return [name for name in names if name != "tokens" or self.model.tokenizer is not None]
+
+    # -- explanations --------------------------------------------------------------------------------
+
+    def prepare(self, form: ExplainForm) -> Input:
+        """Return the input of a form, divided into features."""
+        with self.lock:
+            if form.features is not None and form.features not in self._granularities():
+                raise unknown("feature", form.features, self._granularities())
+            input = self._prepared(form)
+        if input.n_features > self.limits.features:
             raise InputError(
-                f"The input has {found.n_features:,} features, but this page explains at most "
+                f"The input has {input.n_features:,} features, but this page explains at most "
                 f"{self.limits.features:,}: choose coarser ones."
             )
-        return found
+        return input
 
-    def predict(self, question: ExplainForm, input: Input) -> Future[Floats]:
-        """The future of the model's answer about the input without some of its features."""
-        self._check_removal(question)
+    def _prepared(self, form: ExplainForm, *, answered: bool = True) -> Input:
+        """Return the input, without its answer unless `answered`; small inputs are remembered."""
+        key = digest(json_text(form.input), form.features, answered)
+        input = self._inputs.pop(key, None)
+        if input is None:
+            raw = self.modality.from_fields(form.input, self.limits)
+            input = self.model.prepare(raw if answered else self.modality.without_answer(raw), form.features)
+            notes = self.modality.background_notes(input, self.model.background)
+            input = replace(input, notes=(*input.notes, *notes)) if notes else input
+        if input.nbytes == 0:
+            self._inputs[key] = input
+            while len(self._inputs) > _REMEMBERED:
+                self._inputs.popitem(last=False)
+        return input
+
+    def predict(self, form: ExplainForm, input: Input, without: Sequence[int] = ()) -> Future[Floats]:
+        """Return the future of the model's answer to the input without some of its features."""
+        self._check_removal(form)
         with self.lock:
-            return self.service.predict(input, question.without, removal=question.removal, seed=question.seed)
+            return self.service.predict(input, without, removal=form.removal, seed=form.seed)
+
+    def unexplained(self, form: ExplainForm, input: Input, prediction: Floats) -> Explanation:
+        """Return an explanation without scores, to show an input and its prediction."""
+        columns, output = self.model.columns_of(input), self.model.output
+        target = output.default_target(prediction)
+        if form.target is not None:
+            target = column_index(form.target, columns, "target")
+        return Explanation(
+            request=RequestRecord(form.method, {}, form.removal or self.model.default_removal(input)),
+            input=input,
+            prediction=Prediction(prediction, columns, output),
+            target=target,
+            cost=Cost(0),
+            scores=np.zeros(input.n_features),
+            details=self.model.details(input),
+        )
 
     def explain(
-        self, question: ExplainForm, input: Input, on_partial: Callable[[Explanation], None]
+        self,
+        form: ExplainForm,
+        input: Input,
+        on_partial: Callable[[Explanation], None],
+        on_progress: Callable[[int], None],
     ) -> Future[Explanation]:
-        """The future of the explanation, which is also measured."""
-        self._check_removal(question)
-        if question.method not in explainers:  # a name alone: neither settings nor a folder
-            raise unknown("method", question.method, explainers.all())
-        budget = plan_budget(make_explainer(question.method), question.budget, input.n_features)
-        most = self.limits.budget
-        require(budget <= most, "budget", f"at most {most:,} on this page", budget)
+        """Return the future of the explanation, with its metrics."""
+        self._check_removal(form)
+        if form.method not in explainers:  # a name only: neither settings nor a folder
+            raise unknown("method", form.method, explainers.all())
         with self.lock:
             return self.service.submit(
                 input,
-                question.method,
+                form.method,
                 on_partial=on_partial,
-                target=question.target,
-                budget=budget,
-                removal=question.removal,
-                seed=question.seed,
-                metrics=MEASURED,
+                on_progress=on_progress,
+                target=form.target,
+                budget=self._budget(form.method, form, input),
+                removal=form.removal,
+                seed=form.seed,
+                metrics=METRICS,
             )
 
-    def _check_removal(self, question: ExplainForm) -> None:
-        known = removals.for_kind(self.kind)
-        if question.removal is not None and question.removal not in known:  # a name alone, without settings
-            raise unknown("removal", question.removal, known)
+    def budget(self, form: ExplainForm, input: Input) -> int:
+        """Return the number of evaluations of the explanation."""
+        return self._budget(form.method, form, input)
 
-    def _feature_names(self) -> list[str]:
-        names = _FEATURES.get(self.kind, ())
-        return [name for name in names if name != "tokens" or self.model.tokenizer is not None]
+    def _budget(self, method: str, form: ExplainForm, input: Input) -> int:
+        explainer, limit = make_explainer(method), self.limits.budget
+        budget = plan_budget(explainer, form.budget, input.n_features)
+        explainer.check_sizes(input.n_features, DEFAULT_SPARSITIES, budget)
+        require(budget <= limit, "budget", f"at most {limit:,} on this page", budget)
+        return budget
 
-    def _prepared(self, question: ExplainForm) -> Input:
-        """The input; the last prompts are remembered with the answers that the model wrote."""
-        if self.kind != "prompt":
-            input = self.model.prepare(question.raw(self.kind, self.limits), question.features)
-            if isinstance(input, TableInput):
-                return replace(input, notes=(*input.notes, *find_unknown_values(input, self.categories)))
-            return input
-        key = digest(question.given)
-        if key not in self._prompts:
-            self._prompts[key] = self.model.prepare(question.raw(self.kind, self.limits), question.features)
-        self._prompts.move_to_end(key)
-        while len(self._prompts) > _REMEMBERED:
-            self._prompts.popitem(last=False)
-        return self._prompts[key]
-
-    def _segments(self) -> list[str]:
-        """The names of the two texts of a model that reads pairs alone; empty for others."""
-        return list(getattr(getattr(self.model, "head", None), "segments", ()))
-
-    def _example(self, raw: Any) -> dict[str, Any]:
-        """The fields of a question about an example; a prompt is not answered yet."""
-        if isinstance(raw, Prompt):
-            return {"text": raw.text, "sources": list(raw.sources), "answer": raw.answer}
-        if isinstance(raw, str):
-            return {"text": raw}
-        return fields_of(self.model.prepare(raw))
-
-    def _background_row(self) -> list[Any]:
-        """The first row of a table's background, so that there are columns to edit."""
-        if self.kind != "table" or self.model.background is None:
-            return []
-        return [fields_of(self.model.prepare(self.model.background.values[0]))]
+    def _check_removal(self, form: ExplainForm) -> None:
+        names = removals.for_kind(self.modality.name)
+        if form.removal is not None and form.removal not in names:  # a name only, without settings
+            raise unknown("removal", form.removal, names)

@@ -7,16 +7,18 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
+import numpy as np
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from pertinent.app.participant_cookies import ParticipantCookies
-from pertinent.app.study_views import SIDES, UNDECIDED, question_view
 from pertinent.app.token_auth import LOCAL, TokenAuth
 from pertinent.errors import FileError, InputError
+from pertinent.inputs.modality import modality_named
+from pertinent.rendering.drawings import drawing_of
 from pertinent.rendering.html import from_template, own_file, style
 from pertinent.study.answers import Answers, Person
-from pertinent.study.design import Study, StudyQuestion
+from pertinent.study.design import GRADES, Study, StudyQuestion
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -25,6 +27,10 @@ _PACKAGE = "pertinent.app"
 COOKIE = "pertinent-person"
 _DAYS = 60
 _LARGEST_FORM = 1_000_000
+
+UNDECIDED = "none"
+SIDES = ("first", "second")
+"""What forms send where none of the answers is chosen, and for the explanation on the left or right."""
 
 _Form = Mapping[str, Sequence[str]]
 
@@ -121,7 +127,11 @@ class StudySite:
     ) -> Response:
         """Return the first page; `left` is a participant who stops for now."""
         checks = self.study.description.checks
-        counts = {"n": self.study.description.inputs + checks, "checks": checks}
+        counts = {
+            "n": self.study.description.inputs + checks,
+            "checks": checks,
+            "plural": modality_named(self.study.explanations[0][0].input.kind).plural,
+        }
         code = None if left is None or left.is_done else self.passes.code(left)
         entry = {"name": name, "problem": problem, "is_known": is_known, "left": left, "code": code}
         return self._made("study_start.html", status, **entry, **counts)
@@ -139,6 +149,26 @@ class StudySite:
         return HTMLResponse(
             from_template(f"{_PACKAGE}:{file}", title=title, thing=thing, part=part, **content), status
         )
+
+
+def question_view(study: Study, question: StudyQuestion) -> dict[str, Any]:
+    """Return what the page of a question shows: nothing in it tells which methods are shown."""
+    e = study.explanations[question.input][0]
+    drawing, none = drawing_of(e.input), np.zeros(e.input.n_features, dtype=np.bool_)
+    chosen = [study.highlighted(question.input, method) for method in question.methods]
+    masks = [np.isin(np.arange(e.input.n_features), features) for features in chosen]
+    alone = question.kind == "guess"
+    return {
+        "kind": question.kind,
+        "answered": e.target_name,
+        "classes": e.classes,
+        "grade": question.grade,
+        "grades": GRADES,
+        "sides": SIDES,
+        "undecided": UNDECIDED,
+        "shown": [drawing.html_study(e.input, mask, alone=alone) for mask in masks],
+        "markable": drawing.html_study(e.input, none, can_mark=True) if question.kind == "mark" else "",
+    }
 
 
 def _given(study: Study, question: StudyQuestion, values: Sequence[str]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import sysconfig
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -74,10 +75,12 @@ def _bytes_of(part: object, above: tuple[int, ...]) -> bytes:  # noqa: PLR0911
     return _joined(f"{type(part).__module__}.{type(part).__qualname__}", map(inside, _state(part)))
 
 
-def _state(part: Any) -> Iterable[object]:  # noqa: PLR0911
+def _state(part: Any) -> Iterable[object]:  # noqa: C901, PLR0911  one case for each kind of object
     """Return the values that make up the state of an object."""
     if isinstance(getattr(part, "fingerprint", None), bytes):
         return (part.fingerprint,)
+    if _is_tensor(part):
+        return (_array(part),)
     if isinstance(part, CodeType):
         return (part.co_code, part.co_consts, part.co_names)
     if isinstance(part, type):
@@ -136,9 +139,14 @@ def _unsaved(module: Any) -> Iterator[tuple[str, object]]:
                 yield f"{path}.{name}", value
 
 
+def _is_tensor(value: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
 def _array(value: Any) -> object:
     """Return the dtype, shape and bytes of a tensor, and any other value unchanged."""
-    if not hasattr(value, "detach"):
+    if not _is_tensor(value):
         return value
     import torch
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import floor
@@ -17,7 +17,7 @@ from pertinent.config.settings import Count, ProperShare, Seed, checked
 from pertinent.diagnostics.base import feature_kind, label
 from pertinent.diagnostics.perplexity_check import PerplexityCheck, PerplexityRow
 from pertinent.diagnostics.removal_check import AblatedInput, RemovalCheck
-from pertinent.engine.job import Job, JobResult
+from pertinent.engine.job import Job
 from pertinent.engine.progress import Callback
 from pertinent.errors import InputError, SettingError, require
 from pertinent.inputs.base import Input
@@ -189,13 +189,12 @@ class AblationTask(RunTask):
         """Return the position of the input with the label of each removal."""
         return [(item.index, name) for name in self.removals]
 
-    def jobs(self, session: Session, item: Item) -> Iterator[Job | JobResult]:
-        """Yield the ablation of an input by each removal."""
+    def job(self, session: Session, item: Item, key: tuple[int, str]) -> Job:
+        """Return the ablation of an input by a removal."""
         input, truth = item.raw
         masks = [random_masks(input, share, self.draws, self.seed) for share in self.shares]
         steps = partial(self.algorithm, [full_mask(input.n_features), *masks], truth, session.model)
-        for name, removal in self.removals.items():
-            yield session.job((item.index, name), input, steps, removal, self.seed)
+        return session.job(key, input, steps, self.removals[key[1]], self.seed)
 
 
 def ablate(masks: Sequence[Masks], truth: Any, model: Model, _input: Input, _removal: Removal) -> Algorithm:

@@ -21,6 +21,7 @@ from pertinent.results.explanation import Explanation
 from pertinent.results.failures import Failure, merge_failures
 from pertinent.runs.executor import Executor
 from pertinent.runs.explain import explain_all
+from pertinent.runs.model_names import load_or_wrap
 from pertinent.runs.request import Method, Request
 from pertinent.runs.run import Run, raise_first
 
@@ -126,7 +127,7 @@ def sensitivity(
     0.0
     """
     options: dict[str, Any] = {"ids": ids, "batch_size": batch_size, "progress": progress}
-    run = Run.from_arguments(model, inputs, "sensitivity", cluster=cluster, **options).listed()
+    run = Run.from_arguments(load_or_wrap(model), inputs, "sensitivity", cluster=cluster, **options).listed()
     named = [methods] if isinstance(methods, str | Explainer | Request) else methods
     require(len(named) > 0, "methods", "at least one", methods)
     words |= {"sparsity": sparsity, "seed": seed}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from math import ceil, nan
@@ -333,6 +333,9 @@ class Explainer(Settings, ABC):
     def min_budget(self, n_features: int) -> int:
         """Return the smallest budget with which the method works, in evaluations."""
         return self.evaluations(n_features) or self.traits.min_budget
+
+    def check_sizes(self, n_features: int, sparsities: Sequence[float], budget: int) -> None:
+        """Raise a `BudgetError` if the sets of these sparsities are too many for the budget."""
 
     @classmethod
     def refusal(cls, model: Any) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -13,12 +13,12 @@ import numpy as np
 from pertinent._optional import optional
 from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.config.fingerprints import digest
-from pertinent.config.serialization import Shape, decode, expect
-from pertinent.errors import FileError, InputError, MissingExtra, require, unknown
-from pertinent.files import file_exists
+from pertinent.config.serialization import PlainData, Shape, decode, expect
+from pertinent.errors import InputError, require, unknown
 from pertinent.inputs.background import Background
 from pertinent.inputs.base import ArrayInput, Features
-from pertinent.inputs.modality import Modality, modalities
+from pertinent.inputs.image_files import data_uri, decode_image, is_image_file, pil_pixels, read_image
+from pertinent.inputs.modality import InputLimits, Modality, modalities
 
 GRANULARITIES = ("patches", "pixels", "superpixels")
 CHANNELS = (1, 3, 4)
@@ -98,6 +98,21 @@ class ImageInput(ArrayInput):
         """The value of black."""
         return self.limits(background)[0]
 
+    @cached_property
+    def unit_pixels(self) -> Floats:
+        """Return the pixels in [0, 1] as (height, width, 3); values outside are rescaled."""
+        pixels = np.moveaxis(self.pixels.astype(np.float64), 0, -1)
+        low, high = pixels.min(), pixels.max()
+        if low < 0 or high > 1:
+            pixels = (pixels - low) / ((high - low) or 1.0)
+        colour = pixels[..., :3] if pixels.shape[-1] in (3, 4) else pixels.mean(axis=-1, keepdims=True)
+        return np.broadcast_to(colour, (*colour.shape[:2], 3))
+
+    @property
+    def picture(self) -> Array:
+        """Return the image as bytes (height, width, 3)."""
+        return to_bytes(self.unit_pixels)
+
     def for_shap(self, scores: Floats) -> tuple[Array, Array, None]:
         """The score of each feature divided equally among its pixels and channels, and the pixels."""
         pixels = np.moveaxis(self.pixels, 0, -1)
@@ -126,6 +141,11 @@ class ImageInput(ArrayInput):
         inside = bool(((self.labels >= 0) & (self.labels < self.n_features)).all())
         expect(inside, "labels", f"from 0 to {self.n_features - 1}", "other numbers")
         return super(ImageInput, replace(self, pixels=pixels)).restored()
+
+
+def to_bytes(unit: Floats) -> Array:
+    """Return numbers from 0 to 1 as bytes."""
+    return np.asarray((255 * unit).round().astype(np.uint8))
 
 
 def pixel_range(values: Array) -> tuple[float, float]:
@@ -318,6 +338,7 @@ class ImageModality(Modality):
 
     summary = "an image: an array, the path of a file, or a PIL image"
     plural = "images"
+    granularities = GRANULARITIES
     nouns = ("image", "part")
     flag = "image"
     in_files = False
@@ -344,82 +365,15 @@ class ImageModality(Modality):
         input = self.prepare(_with_channels(pixels, channels), features)
         return replace(input, channels_last=False, notes=(*notes, *input.notes))
 
+    def to_fields(self, input: ImageInput) -> dict[str, Any]:
+        """Return the image as a data URI."""
+        return {"image": data_uri(input.picture)}
+
+    def from_fields(self, fields: Mapping[str, Any], limits: InputLimits) -> Any:
+        """Return the PIL image in a data URI."""
+        return decode_image(PlainData(fields, "input").text("image"), limits.pixels)
+
     def make_background(self, rows: Any, prepare: Callable[[Any], Any]) -> Background:
         """Return a background of images of one size."""
         images = self.split(rows)
         return Background.from_images([prepare(image) for image in ([rows] if images is None else images)])
-
-
-# -- image files -------------------------------------------------------------------------------------
-
-MOST_PIXELS = 64_000_000
-"""The largest image that is read from a file: a few compressed kilobytes may hold billions of pixels."""
-
-SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tif", ".tiff")
-"""The suffixes by which a string is recognised as the name of an image file."""
-
-_GREY = ("1", "L", "LA", "La")
-_WITH_ALPHA = ("RGBA", "RGBa", "LA", "La", "PA")
-
-
-def is_image_file(raw: Any) -> bool:
-    """Whether a string names an image file that exists."""
-    if not isinstance(raw, str) or not raw.lower().endswith(SUFFIXES):
-        return False
-    return file_exists(Path(raw))
-
-
-def read_image(path: str | Path) -> Array:
-    """Read an image file as float32 (channels, height, width), upright."""
-    path = Path(path)
-    try:
-        return _read(path)
-    except (FileError, MissingExtra):
-        raise
-    except Exception as error:  # a damaged file may raise anything in PIL
-        reason = str(error) or type(error).__name__
-        raise FileError(f"{str(path)!r} cannot be read as an image: {reason}") from error
-
-
-def _read(path: Path) -> Array:
-    pil, operations = optional("PIL.Image"), optional("PIL.ImageOps")
-    if not file_exists(path):
-        raise FileError(f"There is no image file {str(path)!r}.")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what PIL finds odd in a file, and of its own, larger limit
-        with pil.open(path) as image:
-            width, height = image.size
-            if width * height > MOST_PIXELS:
-                raise FileError(
-                    f"{str(path)!r} has {width:,} × {height:,} pixels, but at most {MOST_PIXELS:,} are "
-                    "read: make it smaller."
-                )
-            return pil_pixels(operations.exif_transpose(image))
-
-
-def pil_pixels(image: Any) -> Array:
-    """A PIL image of any mode as float32 (channels, height, width).
-
-    Grey images have one channel, all others three: red, green and blue. What is transparent is laid on
-    white. Numbers of 8 or 16 bits become [0, 1]; floats stay as they are.
-    """
-    if image.mode == "F":
-        return np.array(image, dtype=np.float32)[None]
-    if image.mode == "I" or image.mode.startswith("I;16"):
-        values = np.asarray(image)
-        if values.size and (values.min() < 0 or values.max() >= 2**16):
-            raise InputError("The image holds numbers of more than 16 bits: give its pixels as an array.")
-        return _scaled(values, 2**16 - 1)[None]
-    grey = image.mode in _GREY
-    if image.mode in _WITH_ALPHA or "transparency" in image.info:
-        image = image.convert("RGBA")
-        white = optional("PIL.Image").new("RGBA", image.size, "white")
-        image = optional("PIL.Image").alpha_composite(white, image)
-    pixels = np.asarray(image.convert("L" if grey else "RGB"))
-    return _scaled(pixels[None] if grey else np.moveaxis(pixels, -1, 0), 255)
-
-
-def _scaled(values: Array, largest: int) -> Array:
-    scaled = values.astype(np.float32, order="C")
-    scaled /= largest
-    return scaled

@@ -6,6 +6,8 @@ by ``@modalities.register("time-series")`` or through an entry point in the grou
 
 from __future__ import annotations
 
+import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,10 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pertinent.config.registry import Registry
-from pertinent.config.serialization import PlainData, decode_fields
+from pertinent.config.serialization import PlainData, decode_fields, encode, json_text
 from pertinent.errors import InputError
 from pertinent.inputs.background import Background
 from pertinent.inputs.base import Features, Input
+from pertinent.printable import shorten
 
 if TYPE_CHECKING:
     from typing import Self
@@ -32,6 +35,33 @@ class TextColumns:
     text: str | None = None
     pair: str | None = None
     query: str | None = None
+
+
+@dataclass(frozen=True)
+class InputLimits:
+    """Limits of one input that a user sends to the web page.
+
+    Attributes
+    ----------
+    text
+        Characters of a text, of all parts of a prompt, or of all values of a row.
+    features
+        Features of the input.
+    pixels
+        Pixels of an image.
+    """
+
+    text: int = 20_000
+    features: int = 4096
+    pixels: int = 2**22
+
+    def check_text(self, *texts: object) -> None:
+        """Raise an `InputError` if the strings among the arguments are too long together."""
+        n = sum(len(text) for text in texts if isinstance(text, str))
+        if n > self.text:
+            raise InputError(
+                f"The text has {n:,} characters, but this page explains at most {self.text:,}: shorten it."
+            )
 
 
 @dataclass(frozen=True)
@@ -71,6 +101,8 @@ class Modality(ABC):
         Whether `train` fine-tunes classifiers of such inputs.
     flag
         The flag of the command line that takes such inputs: ``"inputs"``, ``"image"`` or ``"row"``.
+    granularities
+        The granularities that the page offers; by default `features`.
     in_files, in_lines
         Whether a record of a table file can be such an input, and whether a line of a .txt file can.
     """
@@ -80,6 +112,7 @@ class Modality(ABC):
     nouns: ClassVar[tuple[str, str]] = ("input", "feature")
     coarser: ClassVar[str] = "coarser features"
     is_trainable: ClassVar[bool] = False
+    granularities: ClassVar[tuple[str, ...]] = ()
     flag: ClassVar[str] = "row"
     in_files: ClassVar[bool] = True
     in_lines: ClassVar[bool] = False
@@ -126,6 +159,30 @@ class Modality(ABC):
     def make_background(self, rows: Any, prepare: Callable[[Any], Any]) -> Background:
         """Return the background of a model, which prepares an input by `prepare`."""
         return Background(rows)
+
+    def to_fields(self, input: Any) -> dict[str, Any]:
+        """Return the fields of the form on the page that make the input, as plain data."""
+        return {"values": json_text(encode(input.raw))}
+
+    def from_fields(self, fields: Mapping[str, Any], limits: InputLimits) -> Any:
+        """Return one raw input from the fields of the form: by default the numbers in a text."""
+        text = PlainData(fields, "input").text("values").strip()
+        limits.check_text(text)
+        if text[:1] not in ("[", "{"):
+            text = "[" + re.sub(r"[\s,;]+", ",", text) + "]"
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError) as error:
+            got = shorten(repr(text), 60)
+            raise InputError(f"`values` must be numbers or JSON, but got {got}.") from error
+
+    def without_answer(self, raw: Any) -> Any:
+        """Return a raw input that has the same features, and that the model does not have to answer first."""
+        return raw
+
+    def background_notes(self, input: Any, background: Background | None) -> tuple[str, ...]:
+        """Return notes on values of the input that the background never has."""
+        return ()
 
     def text_columns(self, names: Sequence[str], chosen: TextColumns) -> dict[str, str] | None:
         """Return a column of a file for each key of an input; ``None`` if all columns are values of a row."""

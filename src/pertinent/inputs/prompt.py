@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from string import Formatter
 from typing import Any, TypeAlias
 
+from pertinent.config.serialization import decode
 from pertinent.errors import InputError, SettingError, safe_repr, unknown
 from pertinent.inputs.base import Features
-from pertinent.inputs.modality import Modality, TextColumns, modalities, split_collection
+from pertinent.inputs.modality import InputLimits, Modality, TextColumns, modalities, split_collection
 from pertinent.inputs.rendered_prompt import PromptInput, RenderedPrompt, Unit
 
 Message: TypeAlias = Mapping[str, str]
@@ -221,6 +223,17 @@ class Prompt:
         return {"answer": self.answer or "", "rather_than": self.rather_than, "span": self.span}
 
 
+@dataclass(frozen=True)
+class _PromptFields:
+    """The fields of the form of a prompt."""
+
+    text: str
+    sources: str | None = None
+    answer: str | None = None
+    rather_than: str | None = None
+    chat: bool = False
+
+
 @modalities.register("prompt")
 @dataclass(frozen=True)
 class PromptModality(Modality):
@@ -229,6 +242,7 @@ class PromptModality(Modality):
     summary = "a prompt of a language model, and its answer"
     plural = "prompts"
     nouns = ("prompt", "part")
+    granularities = ("words", "sentences", "lines", "paragraphs", "passages", "tokens", "sources", "messages")
     coarser = "features='coarse-to-fine' or 'sentences'"
     flag = "inputs"
     in_lines = True
@@ -248,6 +262,37 @@ class PromptModality(Modality):
     def split(self, raw: Any) -> Iterable[Any] | None:
         """The prompts in a collection."""
         return None if isinstance(raw, Prompt | RenderedPrompt | str) else split_collection(raw, ())
+
+    def to_fields(self, input: PromptInput) -> dict[str, Any]:
+        """Return the prompt, its sources separated by blank lines, and the answers that the user gave."""
+        prompt = input.text
+        sources = [prompt.segments[i] for i in prompt.parts] if prompt.unit == "sources" else []
+        fixed = [part for i, part in enumerate(prompt.segments) if not sources or not prompt.removable(i)]
+        is_written = prompt.answer_ids and not prompt.rather_than  # by the model, which writes it again
+        text = "".join(fixed)
+        return {
+            "text": text.strip() if sources else text,
+            "sources": "\n\n".join(sources),
+            "answer": None if is_written else prompt.answer,
+            "rather_than": prompt.rather_than,
+        }
+
+    def from_fields(self, fields: Mapping[str, Any], limits: InputLimits) -> Prompt:
+        """Return the prompt; `chat` makes the text a message of a chat."""
+        form = decode(_PromptFields, fields)
+        limits.check_text(form.text, form.sources, form.answer, form.rather_than)
+        sources = [source.strip() for source in re.split(r"\n\s*\n", form.sources or "") if source.strip()]
+        return Prompt(
+            "" if form.chat else form.text,
+            sources=sources,
+            messages=[{"role": "user", "content": form.text}] if form.chat else (),
+            answer=form.answer or None,
+            rather_than=form.rather_than or None,
+        )
+
+    def without_answer(self, raw: Prompt) -> Prompt:
+        """Return the prompt with a short answer, if it has none."""
+        return raw if raw.answer is not None else replace(raw, answer=".")
 
     def text_columns(self, names: Sequence[str], chosen: TextColumns) -> dict[str, str]:
         """Return the column of the prompt, and those of answers that the file has."""

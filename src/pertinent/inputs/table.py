@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -11,13 +12,14 @@ import numpy as np
 
 from pertinent.array_types import Array, Floats, Ints
 from pertinent.config.fingerprints import digest
-from pertinent.config.serialization import expect
+from pertinent.config.serialization import decode, expect
 from pertinent.errors import InputError, SettingError, unknown
 from pertinent.inputs.background import Background, is_number
 from pertinent.inputs.base import ArrayInput, Features, objects
-from pertinent.inputs.modality import Modality, modalities
+from pertinent.inputs.modality import InputLimits, Modality, modalities
 from pertinent.inputs.rows import as_row, is_row, missing, row_values
 from pertinent.number_format import number_text
+from pertinent.printable import shorten
 
 
 @dataclass(frozen=True)
@@ -169,6 +171,36 @@ def _show(value: Any) -> str:
     return number_text(value) if shows_number else str(value)
 
 
+MOST_CATEGORIES = 200
+"""A column of texts with more distinct values is not categorical: it may hold names or comments."""
+
+_LONGEST = 60
+
+
+def find_categories(background: Background, names: Sequence[str]) -> dict[str, list[str]]:
+    """Return the sorted values of each column of texts in the background, by the name of the column."""
+    categories = {}
+    for name, column in zip(names, background.values.T, strict=True):
+        values = set(column[~missing(column)].tolist())
+        if values and len(values) <= MOST_CATEGORIES and all(isinstance(value, str) for value in values):
+            categories[name] = sorted(values)
+    return categories
+
+
+def find_unknown_values(row: TableInput, categories: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return a note for each value that its column never has in the background, with the nearest values."""
+    notes = []
+    for name, value, is_missing in zip(row.names, row.values.tolist(), missing(row.values), strict=True):
+        known = categories.get(name)
+        if known is None or is_missing or value in known:
+            continue
+        nearest = get_close_matches(str(value)[:_LONGEST], known, n=3, cutoff=0.0)
+        listed = ", ".join(shorten(repr(each), _LONGEST) for each in nearest)
+        shown = shorten(repr(value), _LONGEST)
+        notes.append(f"{name} is {shown}, which no row of the background has; the nearest values: {listed}")
+    return notes
+
+
 def table_input(raw: Any, columns: Columns | None = None) -> TableInput:
     """Cut a row into its columns.
 
@@ -198,6 +230,7 @@ class TableModality(Modality):
     default_removal = "background"
     drawn_baseline = "background"
     scorer = "pertinent.learners.networks.table_scorer:TableScorer"
+    drawing = "pertinent.rendering.drawings.table:RowDrawing"
     columns: Columns | None = None
 
     def recognises(self, raw: Any) -> bool:
@@ -217,6 +250,26 @@ class TableModality(Modality):
         if features is not None and (not isinstance(features, str) or features != self.features):
             raise unknown("table feature", features, [self.features])
         return table_input(raw, self.columns)
+
+    def to_fields(self, input: TableInput) -> dict[str, Any]:
+        """Return the row by column, ``None`` where a value is missing."""
+        values = [None if value != value else value for value in input.values.tolist()]  # noqa: PLR0124  NaN
+        return {"row": dict(zip(input.names, values, strict=True))}
+
+    def from_fields(self, fields: Mapping[str, Any], limits: InputLimits) -> dict[str, Any]:
+        """Return the row by column; an empty value is missing."""
+        row: Any = fields.get("row")
+        if isinstance(row, Mapping) and len(row) > limits.features:
+            raise InputError(f"`row` must have at most {limits.features:,} columns, but has {len(row):,}.")
+        row = decode(Mapping[str, str | float | None], row, "row")
+        limits.check_text(*row, *row.values())
+        return {name: np.nan if value in (None, "") else value for name, value in row.items()}
+
+    def background_notes(self, input: TableInput, background: Background | None) -> tuple[str, ...]:
+        """Return a note for each category that the background never has."""
+        if background is None:
+            return ()
+        return tuple(find_unknown_values(input, find_categories(background, input.names)))
 
     def removal_for(self, background: Background | None) -> str:
         """`constant` without a background."""

@@ -13,10 +13,10 @@ import numpy as np
 
 from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.config.fingerprints import digest
-from pertinent.config.serialization import Shape, expect
+from pertinent.config.serialization import Shape, decode, expect
 from pertinent.errors import InputError, SettingError, unknown
 from pertinent.inputs.base import Features, Input, Truncation, objects
-from pertinent.inputs.modality import Modality, TextColumns, modalities
+from pertinent.inputs.modality import InputLimits, Modality, TextColumns, modalities
 from pertinent.inputs.segmentation import (
     COARSE_TO_FINE,
     PASSAGE,
@@ -226,6 +226,15 @@ def text_input(
     return TextInput(text, names, granularity, notes, fingerprint, text, spans, tokens, truncation=truncation)
 
 
+@dataclass(frozen=True)
+class _TextFields:
+    """The fields of the form of a text."""
+
+    text: str
+    second: str | None = None
+    fixed: _Fixed = "none"
+
+
 @modalities.register("text")
 @dataclass(frozen=True)
 class TextModality(Modality):
@@ -234,6 +243,7 @@ class TextModality(Modality):
     summary = "a text, a pair of texts, or a query and its document"
     plural = "texts"
     nouns = ("text", "word")
+    granularities = ("words", "sentences", "lines", "paragraphs", "passages", "tokens")
     coarser = "features='coarse-to-fine' or 'sentences'"
     is_trainable = True
     flag = "inputs"
@@ -278,6 +288,17 @@ class TextModality(Modality):
                 "The features 'tokens' need a transformer; this model reads strings: use 'words'."
             )
         return text_input(text, features, cut(text, features), notes=notes)
+
+    def to_fields(self, input: TextInput) -> dict[str, Any]:
+        """Return the text, the second of a pair, and which of the two is fixed."""
+        return {"text": input.text.first, "second": input.text.second, "fixed": input.text.fixed}
+
+    def from_fields(self, fields: Mapping[str, Any], limits: InputLimits) -> Text:
+        """Return the text, or the pair if the second text is not blank."""
+        form = decode(_TextFields, fields)
+        limits.check_text(form.text, form.second)
+        second = form.second if (form.second or "").strip() else None
+        return Text.from_input(Text(form.text, second, "none" if second is None else form.fixed))
 
     def text_columns(self, names: Sequence[str], chosen: TextColumns) -> dict[str, str]:
         """Return the columns chosen; by default the first form of text that the file has all columns of."""

@@ -14,7 +14,7 @@ from pertinent.asks import AttackRadii
 from pertinent.config.settings import checked
 from pertinent.errors import InputError, ModelError, PertinentError, as_text, require
 from pertinent.inputs.base import Features, Input
-from pertinent.inputs.image import is_image_file
+from pertinent.inputs.image_files import is_image_file
 from pertinent.inputs.modality import Modality, modality_named, modality_of, split_collection
 from pertinent.inputs.rows import Frame, extra_columns, is_frame, missing, select_columns
 from pertinent.inputs.table import Columns

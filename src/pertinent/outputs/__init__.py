@@ -1,4 +1,4 @@
-"""The meanings that a model's row of numbers may have."""
+"""Meanings of a model's row of numbers: one file per kind."""
 
 from __future__ import annotations
 
@@ -26,14 +26,16 @@ __all__ = [
     "softmax",
 ]
 
-_PROBABILITIES = {own.name: own for kind in (Classes, Labels) for own in (kind(), kind(from_logits=True))}
+_PROBABILITIES = {
+    output.name: output for kind in (Classes, Labels) for output in (kind(), kind(from_logits=True))
+}
 
 NAMES = (*_PROBABILITIES, "value", "log-likelihood")
-"""What `wrap` accepts as ``output``."""
+"""The values of ``output`` that `wrap` accepts."""
 
 
 def output_named(name: str, unit: str | None = None) -> Output:
-    """The output called `name`; only plain values have a unit.
+    """Return the output called `name`; only values and log-likelihoods have a unit.
 
     >>> output_named("value", "m²").describe(3.14159)
     '3.142 m²'

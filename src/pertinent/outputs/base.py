@@ -1,4 +1,4 @@
-"""What a model's row of numbers means: the interface of each kind, and what the kinds share.
+"""The interface of an output, the meaning of a model's row of numbers.
 
 Output
 ├── Probabilities
@@ -7,8 +7,8 @@ Output
 └── PlainValues      any other numbers: a regression, an overlap
     └── LogLikelihoods   of an answer and its tokens
 
-What a kind says of numpy arrays it says of torch tensors in the same file: gradients and attacks ask it
-which score they follow. The package itself never imports torch.
+Each kind defines its meaning for numpy arrays and, for gradients and attacks, for torch tensors in the same
+file. Torch is imported only inside functions.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Scale: TypeAlias = Literal["natural", "logit", "log-probability", "raw"]
-"""What an algorithm asks for: probabilities or values (natural), log-odds of a class or label against the
-rest (logit), log-probabilities, or the model's own scores before softmax or sigmoid (raw)."""
+"""A scale of answers: probabilities or values (natural), log-odds of a class or label against the rest
+(logit), log-probabilities, or the model's scores before softmax or sigmoid (raw)."""
 
 SCALES: tuple[Scale, ...] = ("natural", "logit", "log-probability", "raw")
 
@@ -39,10 +39,16 @@ TINY = 1e-12
 
 @dataclass(frozen=True)
 class Output(ABC):
-    """How to interpret a model's outputs (rows, columns).
+    """The meaning of a model's outputs (rows, columns).
 
-    The `natural` scale is the one a person would read: probabilities, or the values themselves.
-    `no_decision` is the reason why its numbers are no decision that could change; empty if they are one.
+    Attributes
+    ----------
+    kind
+        What a column is: a class, a label or a value.
+    plural
+        The name of several columns.
+    no_decision
+        Why the numbers are no decision that could change; empty if they are one.
     """
 
     kind: ClassVar[Literal["class", "label", "value"]]
@@ -52,35 +58,35 @@ class Output(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """The name by which `output_named` knows it."""
+        """Return the name for `output_named`."""
 
     @abstractmethod
     def natural(self, outputs: Floats) -> Floats:
-        """Probabilities, or the values themselves."""
+        """Return probabilities, or the values themselves."""
 
     @abstractmethod
     def default_target(self, prediction: Floats) -> int:
-        """The column that is explained by default."""
+        """Return the column that is explained by default."""
 
     @abstractmethod
     def objective(self, values: Floats, prediction: Floats, target: int) -> Floats:
-        """How well each row of natural `values` (rows, columns) preserves the decision; larger is better."""
+        """Return how well each row of natural `values` preserves the decision (rows,); larger is better."""
 
     @abstractmethod
     def same_decision(self, values: Floats, prediction: Floats, target: int) -> Masks:
-        """Whether the decision about the target is the same in each row as for the whole input."""
+        """Return for each row whether the decision about the target is the same as for the whole input."""
 
     @abstractmethod
     def describe(self, value: float) -> str:
-        """A probability or value, formatted for people."""
+        """Return a probability or value as text."""
 
     @property
     def scales(self) -> tuple[Scale, ...]:
-        """The scales it has."""
+        """Return the available scales."""
         return ("natural",)
 
     def as_scale(self, outputs: Floats, scale: Scale) -> Floats:
-        """The outputs on the given scale, which it has."""
+        """Return the outputs on one of the available scales."""
         return self.natural(outputs)
 
     def span(self, scale: Scale) -> float:
@@ -88,76 +94,85 @@ class Output(ABC):
         return nan
 
     def widen(self, outputs: Floats) -> Floats:
-        """The outputs with one column per class, label or value, even where the model left one out."""
+        """Return the outputs with one column per class, label or value, adding one that the model omits."""
         return outputs
 
     def unusable(self, outputs: Floats) -> dict[int, str]:
-        """The rows that cannot be used, each with the reason."""
+        """Return the rows that cannot be used, with the reasons."""
         rows = np.flatnonzero(~np.isfinite(outputs).all(axis=1))
         return dict.fromkeys(rows.tolist(), "the model answered with NaN or infinity")
 
     def default_names(self, n_columns: int) -> tuple[str, ...]:
-        """The default names of columns."""
+        """Return default names of columns."""
         return tuple(f"{self.kind} {i}" for i in range(n_columns))
 
     def importance(self, scores: Floats) -> Floats:
-        """The scores by which features are ranked, largest first."""
+        """Return the numbers by which features are ranked, largest first."""
         return scores
 
     def to_dict(self) -> dict[str, str]:
-        """Plain strings, from which `output_named` recreates this output."""
+        """Return the arguments of `output_named` that recreate this output."""
         return {"name": self.name}
 
     def n_tokens(self, columns: Sequence[str]) -> Ints:
-        """Number of tokens of an answer over which each of these columns sums; 1 of other outputs."""
+        """Return the number of tokens of an answer that each column sums over; 1 for other outputs."""
         return np.ones(len(columns), dtype=np.int64)
 
     # -- scores that gradients and attacks follow ----------------------------------------------------
 
     @abstractmethod
     def followed_scores(self, outputs: Tensor, scale: Scale) -> Tensor:
-        """The score of each column whose gradient is taken.
+        """Return the score of each column whose gradient is taken.
 
-        Plain values, or the scores on the scale; on the natural one, log-probabilities.
+        These are plain values, or scores on the scale; on the natural scale, log-probabilities.
         """
 
     def mean_answer(self, outputs: Tensor, windows: Tensor) -> Tensor:
-        """Outputs (rows, columns) whose natural values are the mean over several outputs.
+        """Return outputs (rows, columns) whose natural values are means over several outputs.
 
-        `outputs` are (outputs, columns); `windows` (rows, most outputs of a row) are the numbers of those
-        that each row is the mean of, −1 where it has fewer.
+        `windows` (rows, most outputs of a row) are the indices of each row's `outputs` (outputs, columns), −1
+        where it has fewer.
         """
         real = (windows >= 0)[..., None]
         return outputs.float()[windows].where(real, 0.0).sum(dim=1) / real.sum(dim=1)
 
     def natural_slopes(self, values: Floats) -> Floats:
-        """The derivative of each natural value by its followed score."""
+        """Return the derivative of each natural value by its followed score."""
         return np.ones_like(values)
 
     def n_rivals(self, n_columns: int) -> int:
-        """The number of other decisions that may be made about a column."""
+        """Return the number of other decisions that are possible."""
         return 1
 
     def side(self, prediction: Floats, target: int) -> float:
-        """1 if a decision is made for the target, −1 if it is made against it."""
+        """Return 1 if the decision is for the target, −1 if it is against it."""
         return 1.0
 
     @abstractmethod
     def margins(self, outputs: Tensor, decided: Tensor, toward: Tensor, sides: Tensor) -> Tensor:
-        """The margin, in logits, of each row's decision over each of its rivals (rows, rivals).
+        """Return the margin, in logits, of each row's decision over each of its rivals (rows, rivals).
 
-        Positive while the decision stands; infinite where there is no rival. `decided` (rows, 1) is the
-        column that was decided for, `toward` (rows, 1) the column that an attack must reach (−1: any other);
-        `sides` (rows,) are from `side`.
+        It is positive while the decision stands, and infinite where there is no rival.
+
+        Parameters
+        ----------
+        outputs
+            The model's outputs (rows, columns).
+        decided
+            The column of the decision (rows, 1).
+        toward
+            The column that an attack must reach, −1 for any other (rows, 1).
+        sides
+            The values of `side` (rows,).
         """
 
     def decided_logits(self, outputs: Tensor, decided: Tensor, toward: Tensor, sides: Tensor) -> Tensor:
-        """The logit (rows,) that must fall for each row's decision to change; arguments as in `margins`."""
+        """Return the logit (rows,) that must fall for each decision to change; arguments as in `margins`."""
         return self.margins(outputs, decided, toward, sides).amin(dim=1)
 
 
 def column_index(name: Any, columns: Sequence[str], what: str = "class") -> int:
-    """The index of a column given by name or number; errors call it `what`.
+    """Return the index of a column from its name or number; `what` is its kind in error messages.
 
     A number may also be a string, unless a column has that name.
 
@@ -179,5 +194,5 @@ def column_index(name: Any, columns: Sequence[str], what: str = "class") -> int:
 
 
 def percent(probability: float) -> str:
-    """As ``93.1%``."""
+    """Return a probability as text, such as ``93.1%``."""
     return f"{100 * probability:.1f}%"

@@ -14,14 +14,14 @@ from pertinent.outputs.base import TINY, Output, Scale
 from pertinent.outputs.values import PlainValues
 
 CONTRAST, SPAN, ANSWER = "contrast", "span", "answer"
-"""The names of the columns that are about a whole answer of a language model, or about a span of it."""
+"""The names of the columns about a whole answer of a language model, or about a span of it."""
 
 PER_TOKEN = "nats per token"  # noqa: S105
 """The unit of log-likelihoods of answers that are divided by their numbers of tokens."""
 
 
 def scaled_columns(output: Output, columns: Sequence[str], outputs: Floats, scale: Scale) -> Floats:
-    """Columns about an answer on a scale; a contrast, which is the log-odds of two answers, as it is."""
+    """Return an answer's columns on a scale; a contrast, the log-odds of two answers, does not change."""
     first = int(columns[0] == CONTRAST)
     return np.concatenate([outputs[:, :first], output.as_scale(outputs, scale)[:, first:]], axis=1)
 
@@ -30,7 +30,7 @@ def scaled_columns(output: Output, columns: Sequence[str], outputs: Floats, scal
 class LogLikelihoods(PlainValues):
     """Log-likelihoods in nats, of an answer or of its tokens.
 
-    Unlike other plain values, more is better: what makes the answer likelier supports it.
+    Unlike other plain values, larger is better: features that make the answer more likely support it.
     """
 
     unit: str = "nats"
@@ -43,11 +43,11 @@ class LogLikelihoods(PlainValues):
 
     @property
     def scales(self) -> tuple[Scale, ...]:
-        """Log-likelihoods themselves, and the log-odds of the probabilities."""
+        """Return the available scales: log-likelihoods, and log-odds of the probabilities."""
         return ("natural", "logit", "log-probability")
 
     def as_scale(self, outputs: Floats, scale: Scale) -> Floats:
-        """Log-likelihoods, or the log-odds log p − log(1 − p)."""
+        """Return log-likelihoods, or the log-odds log p − log(1 − p)."""
         if scale == "raw":
             raise SettingError("Log-likelihoods are on the scale 'natural' or 'logit', but got 'raw'.")
         if scale != "logit":
@@ -56,21 +56,21 @@ class LogLikelihoods(PlainValues):
         return np.asarray(logs - np.log(-np.expm1(logs)))
 
     def n_tokens(self, columns: Sequence[str]) -> Ints:
-        """All tokens of the answer for the columns about more than one, unless it was divided by these."""
-        found = super().n_tokens(columns)
+        """Return the number of tokens that each column sums over; 1 for a mean over tokens."""
+        n_tokens = super().n_tokens(columns)
         if ANSWER in columns and self.unit != PER_TOKEN:
-            about_all = list(columns).index(ANSWER) + 1
-            found[:about_all] = max(1, len(columns) - about_all)
-        return found
+            n_sums = list(columns).index(ANSWER) + 1
+            n_tokens[:n_sums] = max(1, len(columns) - n_sums)
+        return n_tokens
 
     def objective(self, values: Floats, prediction: Floats, target: int) -> Floats:
-        """The log-likelihood."""
+        """Return the log-likelihood."""
         return values[:, target]
 
     def importance(self, scores: Floats) -> Floats:
-        """Signed effects: what supports the answer comes first."""
+        """Return signed effects, so that features that support the answer come first."""
         return scores
 
     def describe(self, value: float) -> str:
-        """As ``-0.105 nats``."""
+        """Return a log-likelihood with its unit, such as ``-0.105 nats``."""
         return f"{number_text(value)} {self.unit}"

@@ -1,4 +1,4 @@
-"""Probabilities: of classes that exclude each other, and of labels that may be true together."""
+"""Probabilities: of mutually exclusive classes, and of independent labels."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ ROUNDING = 0.02
 
 @dataclass(frozen=True)
 class Probabilities(Output):
-    """What classes and labels share: probabilities, or the logits that the model returns instead."""
+    """Base class of probabilities, or the logits that the model returns instead."""
 
     from_logits: bool = False
     prefix: ClassVar[str] = ""
 
     @property
     def name(self) -> str:
-        """``"probability"`` or ``"logit"``, of labels ``"label-probability"`` or ``"label-logit"``."""
+        """Return ``"probability"`` or ``"logit"``; for labels with the prefix ``"label-"``."""
         return self.prefix + ("logit" if self.from_logits else "probability")
 
     @property
     def scales(self) -> tuple[Scale, ...]:
-        """All; raw ones only where the model answers with logits."""
+        """Return the available scales; raw scores only if the model answers with logits."""
         return SCALES if self.from_logits else SCALES[:-1]
 
     def as_scale(self, outputs: Floats, scale: Scale) -> Floats:
-        """Probabilities, their log-odds or logarithms, or the model's own logits."""
+        """Return probabilities, their log-odds or logarithms, or the model's logits."""
         if scale == "natural":
             return self.natural(outputs)
         if scale == "raw":
@@ -55,26 +55,26 @@ class Probabilities(Output):
         return 1.0 if scale == "natural" else super().span(scale)
 
     def _check_raw(self) -> None:
-        """Raise an error unless the model answers with its raw scores."""
+        """Raise a `SettingError` unless the model answers with its raw scores."""
         if not self.from_logits:
             raise SettingError(NO_RAW)
 
     @abstractmethod
     def log_odds(self, outputs: Floats) -> Floats:
-        """Log-odds of each class or label against the rest."""
+        """Return the log-odds of each class or label against the rest."""
 
     @abstractmethod
     def log_probabilities(self, outputs: Floats) -> Floats:
-        """Logarithms of the probabilities."""
+        """Return the logarithms of the probabilities."""
 
     def unusable(self, outputs: Floats) -> dict[int, str]:
-        """Also the rows that should be probabilities, but are none."""
+        """Return the rows that cannot be used, also those that are no probabilities, with the reasons."""
         reasons = super().unusable(outputs)
         if not self.from_logits:
             with np.errstate(invalid="ignore"):
-                bad = np.flatnonzero(~self._are_valid(outputs)).tolist()
-            for row in bad:
-                answer, hint = self._flaw(outputs[row])
+                invalid = np.flatnonzero(~self._are_valid(outputs)).tolist()
+            for row in invalid:
+                answer, hint = self._diagnose(outputs[row])
                 reasons.setdefault(
                     row,
                     f"the model answered {np.round(answer, 3).tolist()}, which are not probabilities "
@@ -83,27 +83,27 @@ class Probabilities(Output):
         return reasons
 
     def _are_valid(self, outputs: Floats) -> Masks:
-        """Whether all numbers of each row lie in [0, 1], up to rounding."""
+        """Return for each row whether all numbers are in [0, 1], up to rounding."""
         return np.asarray(((outputs > -1e-6) & (outputs < 1 + 1e-6)).all(axis=1))
 
     @abstractmethod
-    def _flaw(self, row: Floats) -> tuple[Floats, str]:
-        """What the model answered in a row that is not valid, and the `output` that it may mean."""
+    def _diagnose(self, row: Floats) -> tuple[Floats, str]:
+        """Return the model's answer in an invalid row, and the `output` that it may mean."""
 
     def natural_slopes(self, values: Floats) -> Floats:
-        """The probabilities: dp / d log p = p."""
+        """Return the probabilities: dp / d log p = p."""
         return values
 
     def default_target(self, prediction: Floats) -> int:
-        """The most probable class or label."""
+        """Return the most probable class or label."""
         return int(prediction.argmax())
 
     def objective(self, values: Floats, prediction: Floats, target: int) -> Floats:
-        """The target's probability."""
+        """Return the target's probability."""
         return values[:, target]
 
     def describe(self, value: float) -> str:
-        """As ``93.1%``."""
+        """Return a probability as text, such as ``93.1%``."""
         return percent(value)
 
 
@@ -115,11 +115,11 @@ class Classes(Probabilities):
     plural = "classes"
 
     def natural(self, outputs: Floats) -> Floats:
-        """Probabilities."""
+        """Return probabilities."""
         return softmax(outputs) if self.from_logits else outputs
 
     def log_odds(self, outputs: Floats) -> Floats:
-        """Those of the most probable class from the sum over the others, as 1 − p loses digits near p = 1."""
+        """Return log-odds; for the most probable class from the sum of the others, as 1 − p loses digits."""
         logs = self.log_probabilities(outputs)
         top = logs.argmax(axis=1, keepdims=True)
         others = logs.copy()
@@ -129,34 +129,34 @@ class Classes(Probabilities):
         return np.asarray(logs - rest)
 
     def log_probabilities(self, outputs: Floats) -> Floats:
-        """Those of logits without a detour over probabilities."""
+        """Return log-probabilities, directly from logits if the model answers with them."""
         if not self.from_logits:
             return np.asarray(np.log(np.clip(outputs, TINY, None)))
         return np.asarray(outputs - np.logaddexp.reduce(outputs, axis=1, keepdims=True))
 
     def same_decision(self, values: Floats, prediction: Floats, target: int) -> Masks:
-        """Whether the target is predicted."""
+        """Return for each row whether the target is predicted."""
         return np.asarray(values.argmax(axis=1) == target)
 
     def widen(self, outputs: Floats) -> Floats:
-        """A single column is the second of two classes; add the first."""
+        """Return the outputs with the first of two classes, if the model gives only the second."""
         if outputs.shape[1] != 1:
             return outputs
-        other = np.zeros_like(outputs) if self.from_logits else 1.0 - outputs
-        return np.concatenate([other, outputs], axis=1)
+        first = np.zeros_like(outputs) if self.from_logits else 1.0 - outputs
+        return np.concatenate([first, outputs], axis=1)
 
     def _are_valid(self, outputs: Floats) -> Masks:
-        """Whether each row lies in [0, 1] and sums to one."""
+        """Return for each row whether it is in [0, 1] and sums to one."""
         return np.asarray(super()._are_valid(outputs) & (np.abs(outputs.sum(axis=1) - 1) < ROUNDING))
 
-    def _flaw(self, row: Floats) -> tuple[Floats, str]:
+    def _diagnose(self, row: Floats) -> tuple[Floats, str]:
         was_widened = len(row) == 2 and row.sum() == 1 and row.min() < 0
         if super()._are_valid(row[None])[0]:
-            return row, "output='label-probability' if several labels may be true at once"
+            return row, "output='label-probability' if several labels may be true together"
         return row[1:] if was_widened else row, "output='logit' if they are logits"
 
     def followed_scores(self, outputs: Tensor, scale: Scale) -> Tensor:
-        """Log-probabilities, log-odds as in `log_odds`, or the model's logits."""
+        """Return log-probabilities, log-odds as in `log_odds`, or the model's logits."""
         from torch.nn.functional import logsigmoid
 
         logits = self._tensor_logits(outputs)
@@ -166,14 +166,14 @@ class Classes(Probabilities):
         logs = logits.log_softmax(dim=1) if self.from_logits else logits
         top = logs.argmax(dim=1, keepdim=True)
         others = logs.scatter(1, top, -np.inf).logsumexp(dim=1, keepdim=True)
-        if scale != "logit":  # the gradient of log_softmax is lost to rounding near p = 1
-            own = logsigmoid(logs.gather(1, top) - others)
-            return logs.scatter(1, top, own) if self.from_logits else logs
+        if scale != "logit":  # near p = 1 the gradient of log_softmax is lost to rounding
+            log_top = logsigmoid(logs.gather(1, top) - others)
+            return logs.scatter(1, top, log_top) if self.from_logits else logs
         rest = (-logs.clamp_max(-np.log(2)).exp()).log1p()
         return logs - rest.scatter(1, top, others)
 
     def mean_answer(self, outputs: Tensor, windows: Tensor) -> Tensor:
-        """The mean of probabilities; of logits, the logarithm of the mean of their softmax."""
+        """Return means of probabilities; for logits, the logarithms of the means of their softmax."""
         if not self.from_logits:
             return super().mean_answer(outputs, windows)
         if outputs.shape[1] == 1:
@@ -181,36 +181,36 @@ class Classes(Probabilities):
         return _log_mean(outputs.float().log_softmax(dim=1), windows)
 
     def n_rivals(self, n_columns: int) -> int:
-        """All other classes."""
+        """Return the number of other classes."""
         return n_columns - 1
 
     def margins(self, outputs: Tensor, decided: Tensor, toward: Tensor, sides: Tensor) -> Tensor:
-        """Differences of logits to each other class; or of the largest other logit to that of `toward`."""
+        """Return differences of logits to each other class; or of the largest other logit to `toward`'s."""
         import torch
 
         logits = self._tensor_logits(outputs)
-        aim = toward.clamp_min(0)
-        short = logits.scatter(1, aim, -torch.inf).amax(dim=1, keepdim=True) - logits.gather(1, aim)
-        alone = torch.nn.functional.pad(short, (0, logits.shape[1] - 1), value=torch.inf)
-        stands = (logits.gather(1, decided) - logits).scatter(1, decided, torch.inf)
-        return torch.where(toward >= 0, alone, stands)
+        target = toward.clamp_min(0)
+        distance = logits.scatter(1, target, -torch.inf).amax(dim=1, keepdim=True) - logits.gather(1, target)
+        to_target = torch.nn.functional.pad(distance, (0, logits.shape[1] - 1), value=torch.inf)
+        to_any = (logits.gather(1, decided) - logits).scatter(1, decided, torch.inf)
+        return torch.where(toward >= 0, to_target, to_any)
 
     def decided_logits(self, outputs: Tensor, decided: Tensor, toward: Tensor, sides: Tensor) -> Tensor:
-        """The logit of the class decided for; or the negative one of `toward`."""
+        """Return the logit of the predicted class; or minus the logit of `toward`."""
         import torch
 
         logits = self._tensor_logits(outputs)
-        aimed = -logits.gather(1, toward.clamp_min(0))
-        return torch.where(toward >= 0, aimed, logits.gather(1, decided))[:, 0]
+        to_target = -logits.gather(1, toward.clamp_min(0))
+        return torch.where(toward >= 0, to_target, logits.gather(1, decided))[:, 0]
 
     def _tensor_logits(self, outputs: Tensor) -> Tensor:
-        """The logits of all classes: `widen` and `logits` for a tensor."""
+        """Return the logits of all classes from a tensor of outputs, or the logarithms of probabilities."""
         import torch
 
         outputs = outputs.float()
         if outputs.shape[1] == 1:
-            other = torch.zeros_like(outputs) if self.from_logits else 1 - outputs
-            outputs = torch.cat([other, outputs], dim=1)
+            first = torch.zeros_like(outputs) if self.from_logits else 1 - outputs
+            outputs = torch.cat([first, outputs], dim=1)
         return outputs if self.from_logits else outputs.clamp_min(TINY).log()
 
 
@@ -223,57 +223,63 @@ class Labels(Probabilities):
     prefix = "label-"
 
     def natural(self, outputs: Floats) -> Floats:
-        """Probabilities."""
+        """Return probabilities."""
         return np.asarray(0.5 * (1 + np.tanh(outputs / 2))) if self.from_logits else outputs
 
     def log_odds(self, outputs: Floats) -> Floats:
-        """The model's logits, or the log-odds of its probabilities."""
+        """Return the model's logits, or the log-odds of its probabilities."""
         return outputs if self.from_logits else log_odds(outputs)
 
     def log_probabilities(self, outputs: Floats) -> Floats:
-        """Those of logits without a detour over probabilities."""
+        """Return log-probabilities, directly from logits if the model answers with them."""
         if self.from_logits:
             return np.asarray(-np.logaddexp(0, -outputs))
         return np.asarray(np.log(np.clip(outputs, TINY, None)))
 
     def same_decision(self, values: Floats, prediction: Floats, target: int) -> Masks:
-        """Whether the target's probability is on the same side of 0.5 as for the whole input."""
+        """Return for each row whether the target's probability is on the same side of 0.5."""
         return np.asarray((values[:, target] >= 0.5) == (prediction[target] >= 0.5))
 
-    def _flaw(self, row: Floats) -> tuple[Floats, str]:
+    def _diagnose(self, row: Floats) -> tuple[Floats, str]:
         return row, "output='label-logit' if they are logits"
 
     def followed_scores(self, outputs: Tensor, scale: Scale) -> Tensor:
-        """Log-probabilities that the labels are true, or log-odds."""
+        """Return log-probabilities that the labels are true, or log-odds."""
         from torch.nn.functional import logsigmoid
 
-        outputs = outputs.float()
         if scale == "raw":
             self._check_raw()
         if scale in ("logit", "raw"):
-            return outputs if self.from_logits else outputs.clamp(TINY, 1 - TINY).logit()
-        return logsigmoid(outputs) if self.from_logits else outputs.clamp_min(TINY).log()
+            return self._tensor_log_odds(outputs)
+        return logsigmoid(outputs.float()) if self.from_logits else outputs.float().clamp_min(TINY).log()
+
+    def _tensor_log_odds(self, outputs: Tensor) -> Tensor:
+        """Return the log-odds from a tensor of outputs, finite also for a probability of 1 in float32."""
+        import torch
+
+        outputs = outputs.float()
+        if self.from_logits:
+            return outputs
+        largest = 1 - torch.finfo(outputs.dtype).eps / 2
+        return outputs.clamp_min(TINY).log() - (-outputs.clamp_max(largest)).log1p()
 
     def mean_answer(self, outputs: Tensor, windows: Tensor) -> Tensor:
-        """The mean of probabilities; of logits, the log-odds of the mean of their sigmoid."""
+        """Return means of probabilities; for logits, the log-odds of the means of their sigmoid."""
         if not self.from_logits:
             return super().mean_answer(outputs, windows)
         return _mean_logits(outputs, windows)
 
     def side(self, prediction: Floats, target: int) -> float:
-        """1 if the target is more likely true than not, else −1."""
+        """Return 1 if the target is more likely true than not, else −1."""
         return 1.0 if prediction[target] >= 0.5 else -1.0
 
     def margins(self, outputs: Tensor, decided: Tensor, toward: Tensor, sides: Tensor) -> Tensor:
-        """The log-odds of the label, or of its opposite if it is predicted to be false."""
-        own = outputs.float().gather(1, decided)
-        if not self.from_logits:
-            own = own.clamp(TINY, 1 - TINY).logit()
-        return own * sides[:, None]
+        """Return the log-odds of the label, or of its opposite if it is predicted to be false."""
+        return self._tensor_log_odds(outputs).gather(1, decided) * sides[:, None]
 
 
 def _mean_logits(logits: Tensor, windows: Tensor) -> Tensor:
-    """The log-odds of the mean of the sigmoid of logits; `windows` as in `Output.mean_answer`."""
+    """Return the log-odds of the mean of the sigmoid of logits; `windows` as in `Output.mean_answer`."""
     from torch.nn.functional import logsigmoid
 
     logits = logits.float()
@@ -281,18 +287,18 @@ def _mean_logits(logits: Tensor, windows: Tensor) -> Tensor:
 
 
 def _log_mean(logs: Tensor, windows: Tensor) -> Tensor:
-    """The logarithm of a mean, from logarithms; `windows` as in `Output.mean_answer`."""
+    """Return the logarithm of a mean, from logarithms; `windows` as in `Output.mean_answer`."""
     real = (windows >= 0)[..., None]
     return logs[windows].where(real, -np.inf).logsumexp(dim=1) - real.sum(dim=1).log()
 
 
 def softmax(logits: Floats) -> Floats:
-    """Probabilities of logits, row by row."""
+    """Return the probabilities of logits, row by row."""
     shifted = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return np.asarray(shifted / shifted.sum(axis=-1, keepdims=True))
 
 
 def log_odds(probabilities: Floats) -> Floats:
-    """Log-odds, clipped where a probability is 0 or 1."""
+    """Return log-odds, clipped where a probability is 0 or 1."""
     p = np.clip(probabilities, TINY, 1 - TINY)
     return np.asarray(np.log(p) - np.log1p(-p))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class PlainValues(Output):
     """Numbers that are not probabilities, with a `unit`.
 
-    The objective is how close a value is to the value for the whole input.
+    The objective is the closeness of a value to the value for the whole input.
     """
 
     unit: str = ""
@@ -33,45 +33,45 @@ class PlainValues(Output):
     )
 
     def natural(self, outputs: Floats) -> Floats:
-        """The values."""
+        """Return the values."""
         return outputs
 
     def default_target(self, prediction: Floats) -> int:
-        """The first value."""
+        """Return the first column."""
         return 0
 
     def objective(self, values: Floats, prediction: Floats, target: int) -> Floats:
-        """Minus the distance to the value for the whole input."""
+        """Return minus the distance to the value for the whole input."""
         return np.asarray(-np.abs(values[:, target] - prediction[target]))
 
     def importance(self, scores: Floats) -> Floats:
-        """Magnitudes: a feature that lowers the value matters as much as one that raises it."""
+        """Return magnitudes: a feature that lowers the value matters as much as one that raises it."""
         return np.abs(scores)
 
     def same_decision(self, values: Floats, prediction: Floats, target: int) -> Masks:
-        """Raise an error: a plain value is not a decision."""
+        """Raise a `SettingError`, because a plain value is not a decision."""
         raise SettingError(self.no_decision)
 
     def describe(self, value: float) -> str:
-        """As ``3.14 m²``: four significant digits and the unit."""
+        """Return a value with four significant digits and the unit, such as ``3.142 m²``."""
         return f"{number_text(value)} {self.unit}".rstrip()
 
     def default_names(self, n_columns: int) -> tuple[str, ...]:
-        """A single value is not numbered."""
+        """Return default names of columns; a single value has no number."""
         return ("value",) if n_columns == 1 else super().default_names(n_columns)
 
     def to_dict(self) -> dict[str, str]:
-        """The plain strings, with the unit."""
+        """Return the arguments of `output_named` that recreate this output."""
         return {"name": self.name, "unit": self.unit}
 
     def followed_scores(self, outputs: Tensor, scale: Scale) -> Tensor:
-        """The values."""
+        """Return the values."""
         return outputs.float()
 
     def side(self, prediction: Floats, target: int) -> float:
-        """Raise an error: a plain value is not a decision."""
+        """Raise a `SettingError`, because a plain value is not a decision."""
         raise SettingError(self.no_decision)
 
     def margins(self, outputs: Tensor, decided: Tensor, toward: Tensor, sides: Tensor) -> Tensor:
-        """Raise an error: a plain value is not a decision."""
+        """Raise a `SettingError`, because a plain value is not a decision."""
         raise SettingError(self.no_decision)

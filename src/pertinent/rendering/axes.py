@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
 
+_LETTER = 7.0
+"""Width of a digit in pixels."""
+
 
 @dataclass(frozen=True)
 class AxisScale:
@@ -40,6 +43,11 @@ class AxisScale:
         """
         values = _powers(self.low, self.high) if self.is_log else _round_numbers(self.low, self.high)
         return [(self.place(value), f"{value:g}") for value in values]
+
+    @property
+    def margin(self) -> float:
+        """Return the width in pixels of the numbers beside the axis."""
+        return _LETTER * max((len(text) for _, text in self.ticks()), default=0) + 16
 
 
 def _round_numbers(low: float, high: float) -> list[float]:

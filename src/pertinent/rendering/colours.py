@@ -27,42 +27,51 @@ class Surface:
 
 @dataclass(frozen=True)
 class Look:
-    """How a heat map is drawn.
+    """How explanations are drawn on a page or in a figure.
 
     Attributes
     ----------
     colours
-        The name of a matplotlib colour map for scores from −1 to 1; by default blue to orange.
+        The name of a matplotlib colour map for heat maps from −1 to 1; by default blue to orange, which is
+        more transparent the smaller the score is.
     opacity
-        How much of the image the heat covers, from 0 to 1; by default the heat has the colours of the legend,
-        and the image is seen by its outlines.
+        The opacity of a heat map over its image, from 0 to 1; by default 0.75 for the largest score.
     compact
-        Whether pictures are small and lie over each other, as on a page of many inputs.
+        Whether pictures are small, as on a page of many inputs.
+    interactive
+        Whether features and classes can be clicked, as on the web page.
+    folds
+        Whether unimportant stretches of long texts are folded.
     """
 
     colours: str | None = None
     opacity: float | None = None
     compact: bool = False
+    interactive: bool = False
+    folds: bool = True
 
-    def rgb(self, share: Floats) -> Array:
-        """The colours of shares in [−1, 1], as bytes (…, 3)."""
-        return (
-            rgb(share)
-            if self.colours is None
-            else np.asarray(self.scale()((share + 1) / 2, bytes=True))[..., :3]
-        )
+    def layer(self, share: Floats) -> Array:
+        """Return shares in [−1, 1] as a layer of colour over a picture, bytes (…, red green blue alpha)."""
+        opacity = _OPACITY if self.opacity is None else self.opacity
+        if self.colours is not None:
+            coloured = np.array(self.scale()((share + 1) / 2, bytes=True))
+            coloured[..., 3] = round(255 * opacity)
+            return coloured
+        alpha = np.round(255 * opacity * np.abs(share))[..., None].astype(np.uint8)
+        return np.concatenate([rgb(np.sign(share)), alpha], axis=-1)
 
     def scale(self) -> Any:
-        """The colour map, of scores from −1 to 1."""
+        """Return the colour map of scores from −1 to 1."""
         if self.colours is None:
             ends = [LIGHT.against, LIGHT.ground, LIGHT.support]
             return optional("matplotlib.colors").LinearSegmentedColormap.from_list("pertinent", ends)
-        known = optional("matplotlib").colormaps
-        if self.colours not in known:
-            raise unknown("colour map", self.colours, known)
-        return known[self.colours]
+        colour_maps = optional("matplotlib").colormaps
+        if self.colours not in colour_maps:
+            raise unknown("colour map", self.colours, colour_maps)
+        return colour_maps[self.colours]
 
 
+_OPACITY = 0.75
 _MANY = 50
 
 MARKS = np.array(list("=-.+#"))

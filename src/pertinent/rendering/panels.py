@@ -43,10 +43,13 @@ class Panel:
         return say.amount(self.explanation, self.explanation.target)
 
 
-def panel(e: Explanation, top: int | None = None, look: Look | None = None) -> Panel:
-    """The explanation alone: the smallest set is marked, and the `top` strongest features have bars."""
-    share = say.coloured_scores(e)
-    share = np.clip(share / full_colour(share), -1, 1) if drawing_of(e.input).clips_outliers else share
+def panel(
+    e: Explanation, top: int | None = None, look: Look | None = None, share: Floats | None = None
+) -> Panel:
+    """Return the panel of one explanation: the smallest set is marked, the `top` features have bars."""
+    if share is None:
+        share = say.coloured_scores(e)
+        share = np.clip(share / full_colour(share), -1, 1) if e.input.is_picture else share
     return Panel(e, share, say.smallest_set(e), say.strongest(e, top), look or Look())
 
 
@@ -55,7 +58,7 @@ def clipping(e: Explanation) -> str:
     share = say.coloured_scores(e)
     full = full_colour(share)
     beyond = int((np.abs(share) > full).sum())
-    if not beyond or not drawing_of(e.input).clips_outliers:
+    if not beyond or not e.input.is_picture:
         return ""
     largest = full * float(np.abs(np.nan_to_num(e.scores)).max())
     return f"clipped at ±{number_text(largest, 3)}: {beyond:,} of {len(share):,} scores exceed it"
@@ -106,7 +109,7 @@ def _relative(found: ByClass) -> Floats:
 
 
 def _full(found: ByClass) -> float:
-    return full_colour(_relative(found)) if drawing_of(found[0].input).clips_outliers else 1.0
+    return full_colour(_relative(found)) if found[0].input.is_picture else 1.0
 
 
 def _shown(found: ByClass, top: int | None) -> list[Ints]:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from math import nan
+from operator import itemgetter
+from typing import TypeAlias
 
 import numpy as np
 
@@ -60,13 +64,33 @@ def waterfall_steps(e: Explanation, top: int = 10) -> WaterfallSteps:
     return WaterfallSteps(tuple(names), tuple(steps), tuple(ends.tolist()), tuple(texts))
 
 
-def curves_by_sparsity(evaluation: Evaluation) -> dict[str, dict[str, list[tuple[float, Interval]]]]:
-    """By metric and method, the mean at each sparsity; of metrics that were measured at several."""
-    found: dict[str, dict[str, list[tuple[float, Interval]]]] = {}
-    for method, metric, sparsity, interval in evaluation.summary(by_sparsity=True):
+Curves: TypeAlias = dict[str, dict[str, list[tuple[float, Interval]]]]
+"""By metric and method, the mean at each sparsity."""
+
+
+def curves_by_sparsity(evaluation: Evaluation) -> Curves:
+    """Return the curves of the metrics that were measured at several sparsities."""
+    return _curves(evaluation.summary(by_sparsity=True))
+
+
+def curves_of(e: Explanation) -> Curves:
+    """Return the curves of the metrics of one explanation, without intervals."""
+    return _curves(
+        (e.method, m.name, sparsity, Interval(value, nan, nan, 1))
+        for m in say.measures(e)
+        for sparsity, value in m.values.items()
+    )
+
+
+def _curves(points: Iterable[tuple[str, str, float | None, Interval]]) -> Curves:
+    curves: Curves = {}
+    for method, metric, sparsity, interval in points:
         if sparsity is not None:
-            found.setdefault(metric, {}).setdefault(method, []).append((sparsity, interval))
-    return {name: lines for name, lines in found.items() if any(len(points) > 1 for points in lines.values())}
+            curves.setdefault(metric, {}).setdefault(method, []).append((sparsity, interval))
+    for lines in curves.values():
+        for line in lines.values():
+            line.sort(key=itemgetter(0))
+    return {name: lines for name, lines in curves.items() if any(len(line) > 1 for line in lines.values())}
 
 
 def spread(scores: Floats, low: float, high: float) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import floor, isfinite, log10
+from math import exp, floor, isfinite, log10
 from typing import Literal
 
 import numpy as np
@@ -14,6 +14,7 @@ from pertinent.errors import PertinentError
 from pertinent.explainers.base import n_kept
 from pertinent.number_format import number_text
 from pertinent.outputs import LogLikelihoods, column_index
+from pertinent.outputs.log_likelihoods import CONTRAST, PER_TOKEN
 from pertinent.printable import shorten_name, visible
 from pertinent.rendering.colours import shares
 from pertinent.results.explanation import Explanation, most_likely
@@ -48,9 +49,18 @@ def predicted(explanation: Explanation) -> int:
     return explanation.prediction.column
 
 
-def amount(explanation: Explanation, column: int) -> str:
-    """The model's output for a column, as ``93.1%`` or ``2.31 m``."""
-    return explanation.output.describe(float(explanation.prediction.values[column]))
+def amount(explanation: Explanation, column: int, values: Floats | None = None) -> str:
+    """Return the model's output for a column, as ``93.1%`` or ``2.31 m``, or that of other `values`."""
+    e = explanation
+    value = float((e.prediction.values if values is None else values)[column])
+    described = e.output.describe(value)
+    if (
+        not isinstance(e.output, LogLikelihoods)
+        or e.output.unit == PER_TOKEN
+        or e.classes[column] == CONTRAST
+    ):
+        return described
+    return f"{100 * exp(min(0.0, value)):.3g}% ({described})"
 
 
 def says_nothing(explanation: Explanation) -> str | None:
@@ -170,7 +180,7 @@ def error_of(explanation: Explanation, feature: int) -> float | None:
     return float(explanation.standard_errors[feature])
 
 
-def told_scores(explanation: Explanation) -> list[str]:
+def score_texts(explanation: Explanation) -> list[str]:
     """Each feature's score and standard error, as ``+0.123 ± 0.010``."""
     form = number_format(explanation.scores)
     every = range(len(explanation.features))

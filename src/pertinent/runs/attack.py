@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from pertinent.array_types import Masks
 from pertinent.asks import Algorithm, Attack, AttackRadii, Values
 from pertinent.asks.attack_radii import aim_of, never_rising
-from pertinent.engine.job import Job, JobResult
+from pertinent.engine.job import Job
 from pertinent.errors import InputError, ModelError
 from pertinent.inputs.base import Input
 from pertinent.masks import full_mask
@@ -50,19 +50,15 @@ class AttackTask(RunTask):
         """Return the position of the input."""
         return [item.index]
 
-    def jobs(self, session: Session, item: Item) -> Iterator[Job | JobResult]:
-        """Yield the job that attacks an input."""
+    def job(self, session: Session, item: Item, key: int) -> Job:
+        """Return the job that attacks an input."""
         raw, sets = item.raw
 
         def steps(input: Input, _: Removal) -> Algorithm:
-            return self._attack(session.model, input, masks_of(sets, input), item.index)
+            return self._attack(session.model, input, masks_of(sets, input), key)
 
-        try:
-            input = prepare_input(session.model, raw, features_of(self.features, item.index, one=self.one))
-        except Exception as error:  # noqa: BLE001  recorded, the other inputs go on
-            yield JobResult(item.index, None, error)
-        else:
-            yield session.job(item.index, input, steps, seed=self.seed)
+        input = prepare_input(session.model, raw, features_of(self.features, key, one=self.one))
+        return session.job(key, input, steps, seed=self.seed)
 
     def _attack(self, model: Model, input: Input, masks: Masks, index: int) -> Algorithm:
         prediction = (yield Values(full_mask(input.n_features)))[0]

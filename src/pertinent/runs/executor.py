@@ -69,8 +69,15 @@ class RunTask(ABC):
         """Return the keys of the results of an input."""
 
     @abstractmethod
-    def jobs(self, session: Session, item: Item) -> Iterator[Job | JobResult]:
-        """Yield a job for each key, or a `JobResult` with the error if it cannot be started."""
+    def job(self, session: Session, item: Item, key: Any) -> Job:
+        """Return the job of a key; an error is the result of this job."""
+
+    def start(self, session: Session, item: Item, key: Any) -> Job | JobResult:
+        """Return the job of a key, or a `JobResult` with the error if it cannot be started."""
+        try:
+            return self.job(session, item, key)
+        except Exception as error:  # noqa: BLE001  recorded, the other inputs go on
+            return JobResult(key, None, error)
 
     def result(self, item: Item, ended: JobResult, warnings: Sequence[str] = ()) -> Any:
         """Return the result of a job; `warnings` are those of the run so far."""
@@ -215,9 +222,9 @@ def run_task(
 
     def jobs() -> Iterator[Job | JobResult]:
         for item in items:
-            for job in task.jobs(session, item):
-                items_by_key[job.key] = item
-                yield job
+            for key in task.keys(item):
+                items_by_key[key] = item
+                yield task.start(session, item, key)
 
     with task.sharing_passes(session.model):
         for ended in engine.run(jobs(), total):

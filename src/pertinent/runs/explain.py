@@ -7,8 +7,6 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from pertinent.engine.job import Job, JobResult
 from pertinent.errors import require
 from pertinent.inputs.base import Input
@@ -18,7 +16,7 @@ from pertinent.runs.executor import Item, RunTask
 from pertinent.runs.explanation_steps import REPEATED, explanation_steps
 from pertinent.runs.request import Request, features_of
 from pertinent.runs.run import Run
-from pertinent.runs.session import Session, prepare_input
+from pertinent.runs.session import Session
 
 
 @dataclass(frozen=True)
@@ -58,32 +56,15 @@ class ExplainTask(RunTask):
         """Return the position of the input with that of each request."""
         return [(item.index, number) for number in item.request_indexes]
 
-    def jobs(self, session: Session, item: Item) -> Iterator[Job | JobResult]:
-        """Yield the job of each request. The input is prepared once for requests with the same features."""
-        prepared: dict[Any, Input] = {}
-        for key in self.keys(item):
-            request = self.requests[key[1]]
-            try:
-                input = self.prepare(session, item, request, prepared)
-            except Exception as error:  # noqa: BLE001  recorded, the other inputs go on
-                yield JobResult(key, None, error)
-                continue
-            repeat = item.index < REPEATED and key[1] == 0
-            steps = explanation_steps(
-                request, session, item.index, independent=self.independent, repeat=repeat
-            )
-            yield session.job(key, input, steps, request.removal, request.seed)
+    def job(self, session: Session, item: Item, key: tuple[int, int]) -> Job:
+        """Return the job of a request."""
+        request, repeat = self.requests[key[1]], item.index < REPEATED and key[1] == 0
+        steps = explanation_steps(request, session, item.index, independent=self.independent, repeat=repeat)
+        return session.job(key, self.prepare(session, item, request), steps, request.removal, request.seed)
 
-    def prepare(
-        self, session: Session, item: Item, request: Request, prepared: dict[Any, Input] | None = None
-    ) -> Input:
-        """Return the input cut into the features of a request, from `prepared` if it is there."""
-        prepared = {} if prepared is None else prepared
-        features = features_of(request.features, item.index, one=self.one)
-        key = id(features) if isinstance(features, np.ndarray) else repr(features)
-        if key not in prepared:
-            prepared[key] = prepare_input(session.model, item.raw, features)
-        return prepared[key]
+    def prepare(self, session: Session, item: Item, request: Request) -> Input:
+        """Return the input cut into the features of a request."""
+        return session.prepare(item, features_of(request.features, item.index, one=self.one))
 
     def result(self, item: Item, ended: JobResult, warnings: Sequence[str] = ()) -> Outcome:
         """Return the outcome of a job."""

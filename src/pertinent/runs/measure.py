@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from pertinent.asks import Algorithm
 from pertinent.engine.job import Job, JobResult
@@ -33,22 +32,17 @@ class MeasureTask(RunTask):
         """Return the position of the explanation."""
         return [(item.index, 0)]
 
-    def jobs(self, session: Session, item: Item) -> Iterator[Job | JobResult]:
-        """Yield the job that measures an explanation."""
+    def job(self, session: Session, item: Item, key: tuple[int, int]) -> Job:
+        """Return the job that measures an explanation."""
         explanation: Explanation = item.raw
-        (key,) = self.keys(item)
-        try:
-            removal = self.removal or removal_of(explanation)
-            input = prepare_input(session.model, explanation.input.raw, explanation.input.own_features)
-        except Exception as error:  # noqa: BLE001  recorded, the other explanations go on
-            yield JobResult(key, None, error)
-            return
-        steps = partial(self._measure, explanation, session.model)
-        yield session.job(key, input, steps, removal, explanation.seed if self.seed is None else self.seed)
+        removal, seed = self.removal or removal_of(explanation), self.seed
+        input = prepare_input(session.model, explanation.input.raw, explanation.input.own_features)
 
-    def _measure(self, explanation: Explanation, model: Model, input: Input, _: Removal) -> Algorithm:
-        check_same_input(explanation, input, model)
-        return measured(explanation, self.metrics)
+        def steps(input: Input, _: Removal) -> Algorithm:
+            check_same_input(explanation, input, session.model)
+            return measured(explanation, self.metrics)
+
+        return session.job(key, input, steps, removal, explanation.seed if seed is None else seed)
 
     def result(self, item: Item, ended: JobResult, warnings: Sequence[str] = ()) -> Outcome:
         """Return the explanation with its measures, and a failure for each metric that failed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,16 +81,12 @@ class PredictTask(RunTask):
         """Return the position of the input."""
         return [item.index]
 
-    def jobs(self, session: Session, item: Item) -> Iterator[Job | JobResult]:
-        """Yield the job that predicts the input."""
-        request, before = self.explaining.requests[0], self.predictions[item.index]
-        try:
-            input = self.explaining.prepare(session, item, request)
-        except Exception as error:  # noqa: BLE001  reported with the input
-            yield JobResult(item.index, None, error)
-            return
-        steps = _predict(session, before, input.n_features)
-        yield session.job(item.index, input, lambda *_: steps, request.removal, request.seed)
+    def job(self, session: Session, item: Item, key: int) -> Job:
+        """Return the job that predicts an input."""
+        request = self.explaining.requests[0]
+        input = self.explaining.prepare(session, item, request)
+        steps = _predict(session, self.predictions[key], input.n_features)
+        return session.job(key, input, lambda *_: steps, request.removal, request.seed)
 
 
 def _predict(session: Session, before: Floats, n_features: int) -> Algorithm:

@@ -110,15 +110,15 @@ class Service:
         request = Request.from_keywords(method, words)
         session = Session(self.model, has_listener=on_partial is not None)
         task, item = ExplainTask((request,), one=True), Item(0, input)
-        (job,) = task.jobs(session, item)
+        (key,) = task.keys(item)
 
         def explanation(ended: JobResult) -> Explanation:
-            outcome = task.result(item, replace(ended, key=job.key), session.warnings)
+            outcome = task.result(item, replace(ended, key=key), session.warnings)
             if outcome.explanation is None:
                 raise outcome.failures[0].error or InputError(outcome.failures[0].reason)
             return outcome.explanation
 
-        return self._submit(job, _Order(explanation, on_partial, on_progress))
+        return self._submit(task.start(session, item, key), _Order(explanation, on_partial, on_progress))
 
     @checked
     def predict(
@@ -156,7 +156,7 @@ class Service:
 
         try:
             prepared = prepare_input(self.model, input, check_features(features))
-            job = Session(self.model).job(None, prepared, steps, chosen, seed)
+            job: Job | JobResult = Session(self.model).job(None, prepared, steps, chosen, seed)
         except Exception as error:  # noqa: BLE001  raised by the future
             job = JobResult(None, None, error)
         return self._submit(job, _Order(_prediction))

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pertinent.array_types import Floats
 from pertinent.asks import Algorithm
-from pertinent.engine.job import Job, JobResult
+from pertinent.engine.job import Job
 from pertinent.errors import InputError, PertinentError
 from pertinent.inputs.base import Input
 from pertinent.models.base import Model
 from pertinent.outputs import LogLikelihoods
 from pertinent.removals.base import Removal, removals
+
+if TYPE_CHECKING:
+    from pertinent.runs.executor import Item
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +56,7 @@ class Session:
         self.warnings = [] if warnings is None else warnings
         self.has_listener = has_listener
         self.repeats: list[Job] = []
+        self._prepared: tuple[Item | None, dict[Any, Input]] = None, {}
 
     def job(
         self,
@@ -61,17 +65,21 @@ class Session:
         algorithm: Callable[[Input, Removal], Algorithm],
         removal: Removal | None = None,
         seed: int = 0,
-    ) -> Job | JobResult:
-        """Return a job, or a `JobResult` with the error if it cannot be started.
+    ) -> Job:
+        """Return a job; `algorithm` is called with the input and its removal, by default a suitable one."""
+        bound = (removal or removals.make(self.model.default_removal(input))).bind(self.model)
+        bound.check(input)
+        return Job(key, input, bound, algorithm(input, bound), seed)
 
-        `algorithm` is called with the input and its removal, by default the one that suits the input.
-        """
-        try:
-            bound = (removal or removals.make(self.model.default_removal(input))).bind(self.model)
-            bound.check(input)
-            return Job(key, input, bound, algorithm(input, bound), seed)
-        except Exception as error:  # noqa: BLE001  recorded, the other inputs go on
-            return JobResult(key, None, error)
+    def prepare(self, item: Item, features: Any) -> Input:
+        """Return an input cut into features, prepared once for consecutive jobs on the same item."""
+        if self._prepared[0] is not item:
+            self._prepared = item, {}
+        key = id(features) if isinstance(features, np.ndarray) else repr(features)
+        prepared = self._prepared[1]
+        if key not in prepared:
+            prepared[key] = prepare_input(self.model, item.raw, features)
+        return prepared[key]
 
     def compare(self, answer: Floats, repeated: Floats) -> None:
         """Add a warning if two answers to the same question differ by more than rounding."""

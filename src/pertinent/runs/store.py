@@ -15,7 +15,7 @@ from pertinent.config.fingerprints import digest
 from pertinent.errors import FileError, PertinentError
 from pertinent.files import file_exists
 from pertinent.inputs.base import Input
-from pertinent.inputs.image import is_image_file
+from pertinent.inputs.image_files import is_image_file
 from pertinent.results.explanation import Explanation
 from pertinent.results.journal import Key, differences
 from pertinent.runs.executor import Block, Item, Workers

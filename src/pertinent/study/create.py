@@ -14,7 +14,7 @@ from pertinent.errors import InputError, require
 from pertinent.files import folder_exists
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.explanation_folder import ExplanationFolder
-from pertinent.study.design import KINDS, NOUNS, Kind, Study, StudyDescription
+from pertinent.study.design import KINDS, Kind, Study, StudyDescription
 
 logger = logging.getLogger(__name__)
 
@@ -117,9 +117,6 @@ def _read(given: str | Path | Explanations) -> Iterable[Explanation]:
 
 def _check(e: Explanation) -> None:
     """Raise an `InputError` for an explanation that people cannot be asked about."""
-    if e.input.kind not in NOUNS:
-        known = ", ".join(NOUNS)
-        raise InputError(f"A study is about {known}, but there are explanations of kind {e.input.kind!r}.")
     if e.output.kind != "class":
         raise InputError(
             "A study is about the classes of a classifier, but there are explanations of "
@@ -134,7 +131,7 @@ def _check(e: Explanation) -> None:
 
 def _check_marks(explanations: Sequence[Explanation]) -> None:
     """Raise an `InputError` for images with more parts than people can be asked to mark."""
-    most = max((len(e.features) for e in explanations if e.input.kind == "image"), default=0)
+    most = max((len(e.features) for e in explanations if e.input.is_picture), default=0)
     if most > _MOST_PARTS:
         raise InputError(
             f"People can mark at most {_MOST_PARTS} parts of an image, but there are {most:,}: explain by "

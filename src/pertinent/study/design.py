@@ -18,6 +18,7 @@ from pertinent.config.serialization import Index, decode, encode
 from pertinent.config.settings import Count, Seed
 from pertinent.errors import FileError, InputError
 from pertinent.files import file_exists, make_folder, read_json, write_json
+from pertinent.inputs.modality import modality_named
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.study.checksums import add_checksum, verify_checksum
 
@@ -26,9 +27,6 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 FORMAT = "pertinent study 1"
 DESCRIPTION, EXPLANATIONS, ANSWERS = "study.json", "explanations.parquet", "answers"
-
-NOUNS = {"text": ("text", "word"), "image": ("image", "part"), "table": ("row", "column")}
-"""What people call an input, and one of its features, by the kind of input."""
 
 GRADES = (1, 2, 3, 4, 5)
 """The answers to a question that asks to rate, and to an attention check."""
@@ -89,7 +87,7 @@ class Study:
     @property
     def nouns(self) -> tuple[str, str]:
         """What people call an input, and one of its features."""
-        return NOUNS[self.explanations[0][0].input.kind]
+        return modality_named(self.explanations[0][0].input.kind).nouns
 
     def __repr__(self) -> str:
         own = self.description

@@ -1,321 +1,290 @@
-// The page on which one input is explained. Everything is put on the page as text, never as markup.
-import { answerOf, barsOf, curveOf, drawingOf, predictionsOf, waterfallOf } from "./drawings.js";
-import { editorFor } from "./inputs.js";
-import { ask, events, make } from "./page.js";
+// The page that explains one input. The server renders the form and the results; this script swaps them into the page.
+import { addSliders } from "./overlay.js";
 
-const SHOWN = 12; // how many bars there are at first
-const panels = document.querySelector("#panels");
-const choices = new Map(); // what may be chosen, by model
-const open = [];
+const POLICY = globalThis.trustedTypes?.createPolicy("fragments", { createHTML: (html) => html });
+const panels = document.querySelector("#panels"), open = [];
+const LONGEST_ADDRESS = 2000; // characters of a form in the address; a longer one is kept in the session only
 
-async function choicesOf(model) {
-  if (!choices.has(model)) choices.set(model, ask(`/api/choices?model=${encodeURIComponent(model)}`).then((r) => r.json()));
-  try {
-    return await choices.get(model);
-  } catch (error) {
-    choices.delete(model);
-    throw error;
+async function ask(path, body, signal) {
+  const settings = body && { method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" } };
+  const response = await fetch(path, { ...settings, signal });
+  if (!response.ok) throw new Error(await response.text());
+  return response;
+}
+
+async function* events(response) {
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  for (let rest = "", done, value; { done, value } = await reader.read(), !done; ) {
+    const whole = (rest + value).split("\n\n");
+    rest = whole.pop();
+    for (const each of whole) {
+      const [, name, data] = /^event: (\w+)\ndata: (.*)$/s.exec(each);
+      yield [name, JSON.parse(data)];
+    }
   }
+}
+
+// Puts HTML of the server into an element; what has the focus or is unfolded stays so.
+function swap(element, html) {
+  const key = (node) => JSON.stringify([node.tagName, node.name, node.dataset]);
+  const focused = element.contains(document.activeElement) && key(document.activeElement);
+  const unfolded = new Set([...element.querySelectorAll("details[open]")].map((each) => each.textContent.slice(0, 40)));
+  element.innerHTML = POLICY ? POLICY.createHTML(html) : html;
+  for (const each of element.querySelectorAll("details")) if (unfolded.has(each.textContent.slice(0, 40))) each.open = true;
+  if (focused) [...element.querySelectorAll("button, input, select, textarea, [data-features]")].find((each) => key(each) === focused)?.focus();
+}
+
+// The fields of a form: numbers of number inputs, flags of checkboxes, and an object for each named fieldset.
+function fieldsOf(element) {
+  const fields = {};
+  for (const box of element.querySelectorAll("[name]:not(fieldset)")) {
+    const group = box.closest("fieldset[name]"), into = group ? (fields[group.name] ??= {}) : fields;
+    into[box.name] = box.type === "checkbox" ? box.checked : box.type === "number" ? (box.value === "" ? null : box.valueAsNumber) : box.value;
+  }
+  return fields;
 }
 
 class Panel {
   constructor(copied) {
+    Object.assign(this, { copied, removed: new Set(), id: null });
     this.root = document.querySelector("#panel").content.firstElementChild.cloneNode(true);
     this.form = this.root.querySelector("form");
-    this.removed = new Set();
-    this.copied = copied ?? null;
     this.form.addEventListener("submit", (event) => { event.preventDefault(); this.explain(); });
-    this.form.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.form.requestSubmit();
-    });
-    this.field("model").addEventListener("change", () => this.choose());
-    this.field("method").addEventListener("change", () => this.describe());
-    this.button("stop").addEventListener("click", () => this.stop("Stopped."));
-    this.button("copy").addEventListener("click", () => addPanel(this));
-    this.button("close").addEventListener("click", () => closePanel(this));
+    this.form.addEventListener("keydown", (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.form.requestSubmit(); });
+    this.form.addEventListener("change", (event) => this.change(event.target));
+    this.root.addEventListener("click", (event) => this.click(event));
+    this.root.addEventListener("keydown", (event) => this.move(event));
+    this.root.addEventListener("dragover", (event) => { if (event.target.closest(".drop")) event.preventDefault(); });
+    this.root.addEventListener("drop", (event) => { if (event.target.closest(".drop")) { event.preventDefault(); this.read(event.dataTransfer.files[0]); } });
     panels.append(this.root);
+    open.push(this);
   }
 
   part(name) { return this.root.querySelector(`[data-part="${name}"]`); }
   button(name) { return this.root.querySelector(`[data-do="${name}"]`); }
-  field(name) { return this.form.elements[name]; }
-
   say(message, isError = false) {
     this.part("status").textContent = message;
     this.part("status").classList.toggle("error", isError);
   }
 
-  // -- what is asked ---------------------------------------------------------------------------
+  // -- the form ---------------------------------------------------------------------------------
 
-  // `given` is an input to begin with: its kind, if that is known, and the fields of a question.
-  async choose(values = {}, given) {
-    this.stop("");
-    this.part("result").hidden = true;
-    this.say("Loading the model …");
-    this.root.querySelector(".go").disabled = true;
-    this.given = given ?? this.given;
+  get values() {
+    const values = { input: fieldsOf(this.part("input")) };
+    for (const name of ["model", "method", "target", "budget", "removal", "features", "seed"]) {
+      const box = this.form.elements[name];
+      if (box?.value) values[name] = box.type === "number" ? box.valueAsNumber : box.value;
+    }
+    return values;
+  }
+
+  // Shows the form with some values; `kind` is that of the input, if it is known.
+  async fill(values) {
+    this.stop("Loading the model …");
+    this.clear();
     try {
-      const found = await choicesOf(this.field("model").value);
-      this.choice = found;
-      const isPrompt = found.kind === "prompt", isValue = found.output === "value";
-      this.fill("method", found.methods.map(([name]) => name));
-      found.methods.forEach(([, , refusal], i) => Object.assign(this.field("method").options[i], { disabled: !!refusal, title: refusal }));
-      this.fill("target", found.classes, isPrompt ? "the answer" : isValue ? "the first value" : `the predicted ${found.output}`);
-      this.fill("removal", found.removals, "what suits the model");
-      this.fill("features", found.features, "as usual");
-      this.field("target").parentElement.hidden = isPrompt;
-      for (const [name, value] of Object.entries(values)) if (this.field(name)) this.field(name).value = value;
-      if (this.field("method").selectedOptions[0]?.disabled ?? true) this.field("method").value = found.methods.find(([, , refusal]) => !refusal)[0];
-      this.field("budget").max = found.limits.budget;
+      swap(this.form, await (await ask("/api/form", values)).text());
+      this.say("");
       this.describe();
-      const fits = this.given && [undefined, found.kind].includes(this.given.kind);
-      this.showEditor(fits ? this.given.fields : found.examples[0]);
-      this.showExamples();
-      this.say(this.given && !fits ? `This model does not read the input, which is of kind ${this.given.kind}: choose another.` : "");
-      if (fits) this.given = undefined;
-      this.root.querySelector(".go").disabled = false;
     } catch (error) {
       this.say(error.message, true);
     }
+    arrange();
   }
 
-  fill(name, values, byDefault) {
-    const options = values.map((value) => make("option", { value }, value));
-    if (byDefault) options.unshift(make("option", { value: "" }, byDefault));
-    this.field(name).replaceChildren(...options);
+  describe() { this.part("about").textContent = this.form.elements.method.selectedOptions[0]?.dataset.summary ?? ""; }
+
+  async change(box) {
+    if (box.type === "file") return this.read(box.files[0]);
+    if (box.name === "model") {
+      const { model, method, budget, seed, input } = this.values;
+      return this.fill({ model, method, budget, seed, input, kind: this.part("input").dataset.kind });
+    }
+    this.describe();
+    remember();
+    if (box.name === "method" || box.name === "target") return;
+    const select = this.form.elements.method, chosen = select.value;
+    swap(select, await (await ask("/api/methods", this.values)).text());
+    if ([...select.options].some(({ value, disabled }) => value === chosen && !disabled)) select.value = chosen;
+    this.describe();
   }
 
-  describe() {
-    const about = this.choice.methods.find(([name]) => name === this.field("method").value);
-    this.part("about").textContent = about ? `${about[0]}: ${about[1]}.` : "";
+  read(file) {
+    if (!file) return;
+    const reader = new FileReader(), picture = this.root.querySelector(".drop img");
+    reader.addEventListener("load", () => {
+      picture.src = this.form.elements.image.value = reader.result;
+      picture.hidden = false;
+    });
+    reader.readAsDataURL(file);
   }
 
-  showEditor(fields) {
-    this.editor = editorFor(this.choice, fields);
-    this.part("given").replaceChildren(this.editor.element);
-  }
-
-  showExamples() {
-    const shown = this.choice.examples.filter(({ text }) => text);
-    this.part("examples").replaceChildren(...(shown.length ? [make("span", {}, "Examples:")] : []), ...shown.map((fields) =>
-      make("button", { type: "button", title: fields.text, onclick: () => { this.showEditor(fields); this.explain(); } }, fields.text)));
-  }
-
-  question() {
-    const found = { model: this.choice.name, method: this.field("method").value, seed: Number(this.field("seed").value || 0) };
-    for (const name of ["target", "removal", "features"]) if (this.field(name).value) found[name] = this.field(name).value;
-    if (this.field("budget").value) found.budget = Number(this.field("budget").value);
-    return { ...found, ...this.editor.fields() };
-  }
-
-  // -- the answer while it is refined -----------------------------------------------------------
+  // -- the result -------------------------------------------------------------------------------
 
   async explain() {
-    this.stop("");
+    this.stop("Asking the model …");
+    this.clear();
+    remember();
     const controller = (this.working = new AbortController());
     this.busy(true);
     try {
-      this.asked = this.question();
-      this.say("Asking the model …");
-      const response = await ask("/api/explain", this.asked, controller.signal);
+      const response = await ask("/api/explain", this.values, controller.signal);
       for await (const [name, data] of events(response)) this[name](data);
     } catch (error) {
-      if (controller.signal.aborted) return;
-      this.say(error.message, true);
+      if (!controller.signal.aborted) this.failed({ reason: error.message });
     }
     if (this.working === controller) this.busy(false);
   }
 
   busy(isBusy) {
-    this.button("stop").hidden = !isBusy;
+    this.button("stop")?.toggleAttribute("hidden", !isBusy);
     this.root.querySelector("progress").hidden = !isBusy;
-    this.root.classList.toggle("working", isBusy);
+    this.part("result").setAttribute("aria-busy", isBusy);
   }
 
   stop(message) {
     this.working?.abort();
     this.changing?.abort();
     this.busy(false);
-    if (message) this.say(message);
+    if (message !== undefined) this.say(message);
   }
 
-  queued({ position }) { this.say(`Waiting: number ${position} in line.`); }
-  failed({ reason }) { this.say(reason, true); }
-
-  input(input) {
-    Object.assign(this, { shown: input, found: null, chosen: null, removed: new Set() });
-    this.say(`${input.features.length} features.`);
-    this.part("notes").replaceChildren(...input.notes.map((note) => make("p", { class: "note" }, `⚠ ${note}`)));
-    for (const name of ["heading", "subheading", "legend", "removed", "answer", "bars", "sets", "facts", "curves", "difference"]) this.part(name).replaceChildren();
-    this.drawing = drawingOf(input, (features) => this.toggle(features));
-    this.part("drawn").replaceChildren(this.drawing.element);
-    this.part("result").hidden = false;
+  clear() {
+    this.part("result").replaceChildren();
+    this.part("difference").replaceChildren();
+    Object.assign(this, { id: null, removed: new Set() });
   }
 
-  prediction(prediction) {
-    this.before = this.now = prediction;
-    this.showAnswer();
-    this.showPrediction();
-  }
-
-  partial(found) {
-    this.show(found);
+  status({ text, share }) {
     const bar = this.root.querySelector("progress");
-    if (this.asked.budget) { bar.max = this.asked.budget; bar.value = Number(found.facts.evaluations.replaceAll(",", "")); }
-    this.say(`So far, after ${found.facts.evaluations} evaluations; it is being refined …`);
+    if (share === null) bar.removeAttribute("value");
+    else bar.value = share;
+    this.say(text);
   }
 
-  done(found) {
-    this.show(found);
-    this.drawing.fold(found);
-    this.say(`Done: ${found.facts.evaluations} evaluations, ${found.facts["model time"]} of the model's time.`);
-    const facts = [...found.measures.map(([name, arrow, mean]) => [`${name} ${arrow}`, mean]), ...Object.entries(found.facts)];
-    this.part("facts").replaceChildren(...facts.flatMap(([label, value]) => [make("dt", {}, label), make("dd", {}, value)]));
-    this.part("curves").replaceChildren(...found.curves.map(curveOf));
-    this.part("notes").append(...found.warnings.map((note) => make("p", { class: "note" }, `⚠ ${note}`)));
-    const sets = found.sets.map(([label, members]) => make("tr", {}, make("th", { scope: "row", class: "tight" }, label), make("td", {}, members.map((i) => this.shown.features[i]).join(" · "))));
-    if (sets.length) this.part("sets").replaceChildren(make("h4", {}, "Best set at each sparsity"), make("table", { class: "rows" }, make("tbody", {}, ...sets)));
-    for (const panel of open) panel.showDifference();
+  failed({ reason }) {
+    this.clear();
+    this.say(reason, true);
   }
 
-  // The explanation, or its scores for the class or token that was chosen.
-  get scores() { return this.found.columns[this.chosen] ?? this.found; }
-
-  show(found) {
-    this.found = found;
-    this.chosen = found.target;
-    this.draw();
+  result({ id, html, done }) {
+    this.id = id;
+    this.show(html);
+    if (done) for (const panel of open) panel.compare();
   }
 
-  draw() {
-    const found = this.scores, { classes, amounts, predicted } = this.before, { answer } = this.shown;
-    this.part("heading").replaceChildren(answer ? `“${answer.text.trim()}”` : classes[predicted], " ", make("span", {}, amounts[predicted]));
-    this.part("subheading").textContent = found.nothing ?? this.claim(found);
-    this.drawing.shade(found);
-    const [support, against] = found.directions;
-    this.part("legend").replaceChildren(make("span", {}, against), make("span", { class: found.two_sides ? "scale" : "scale half" }), make("span", {}, support), found.clipping ? make("span", {}, found.clipping) : "");
-    this.part("waterfall").hidden = !found.waterfall.length;
-    if (found.waterfall.length) this.part("waterfall").lastElementChild.replaceChildren(waterfallOf(found.waterfall));
-    this.showAnswer();
-    this.showBars();
-    this.showPrediction();
+  // Swaps in a result; the prediction without the removed features stays.
+  show(html) {
+    const kept = this.removed.size ? ["removed", "prediction"].map((name) => this.part(name)) : [];
+    swap(this.part("result"), html);
+    for (const part of kept) this.part(part.dataset.part).replaceWith(part);
+    const chosen = this.root.querySelector("[data-column][aria-pressed=true]")?.dataset.column;
+    addSliders(this.part("result"));
+    for (const [place, part] of [...this.root.querySelectorAll(".columns [data-features]:not(button)")].entries()) {
+      part.setAttribute("role", "button");
+      part.setAttribute("tabindex", place ? -1 : 0);
+    }
+    for (const button of this.root.querySelectorAll("[data-column]")) button.ariaPressed = String(button.dataset.column === (this.column ?? chosen));
+    this.mark();
   }
 
-  claim({ target, target_name }) {
-    const by = `according to ${this.asked.method}`, amount = this.before.amounts[target];
-    if (this.shown.answer) return `What makes ${target ? `“${target_name}”` : "it"} likely, ${by}`;
-    const verb = this.choice.output === "value" ? "moves" : "speaks for";
-    return target === this.before.predicted ? `What ${verb} it, ${by}` : `What ${verb} ${target_name} (${amount}) instead, ${by}`;
-  }
-
-  // -- drawing ------------------------------------------------------------------------------------
-
-  chooser() {
-    return Object.keys(this.found?.columns ?? {}).length > 1 ? (column) => { this.chosen = column; this.keepFocus(() => this.draw()); } : undefined;
-  }
-
-  // Draws a part anew without losing the keyboard's place in it.
-  keepFocus(drawAnew) {
-    const at = document.activeElement, place = at?.closest?.("[data-part]"), buttons = () => [...place.querySelectorAll("button")];
-    const number = place && this.root.contains(place) ? buttons().indexOf(at) : -1;
-    drawAnew();
-    if (number >= 0) buttons()[number]?.focus();
-  }
-
-  showAnswer() {
-    if (this.shown.answer) this.part("answer").replaceChildren(...answerOf(this.shown, this.chosen, this.now.amounts, this.chooser()));
-  }
-
-  showBars() {
-    const place = this.part("bars"), wasOpen = place.querySelector("details")?.open;
-    place.replaceChildren(...barsOf(this.shown, this.scores, this.removed, SHOWN, (features) => this.toggle(features)));
-    if (wasOpen) place.querySelector("details")?.setAttribute("open", "");
-  }
-
-  showPrediction() {
-    const { before, now, shown } = this;
-    const whole = shown.answer?.tokens.filter(([, , isToken]) => !isToken).map(([column]) => column);
-    const listed = whole ?? this.found?.listed ?? before.classes.map((_, i) => i).slice(0, 10);
-    const drawn = { isValue: this.choice.output === "value", chosen: this.chosen ?? before.predicted, choose: shown.answer ? undefined : this.chooser() };
-    this.part("hint").textContent = drawn.choose ? "press a class to see what speaks for it" : "";
-    this.part("prediction").replaceChildren(...predictionsOf(before, now, listed, drawn));
-    this.part("details").textContent = shown.answer ? "" : Object.entries(before.details).map(([name, text]) => `${name}: ${text}`).join(" · ");
-  }
-
-  // -- what if ------------------------------------------------------------------------------------
-
-  async toggle(features) {
-    const add = !this.removed.has(features[0]);
-    for (const i of features) this.removed[add ? "add" : "delete"](i);
-    this.drawing.mark(this.removed);
-    if (this.found) this.keepFocus(() => this.showBars());
-    this.changing?.abort();
-    const controller = (this.changing = new AbortController());
-    const without = [...this.removed].sort((a, b) => a - b);
-    try {
-      const now = without.length ? await (await ask("/api/predict", { ...this.asked, without }, controller.signal)).json() : this.before;
-      if (controller.signal.aborted) return;
-      this.now = now;
-      this.keepFocus(() => { this.showAnswer(); this.showPrediction(); });
-      this.showRemoved(without);
-    } catch (error) {
-      if (!controller.signal.aborted) this.say(error.message, true);
+  mark() {
+    for (const part of this.root.querySelectorAll("[data-features]")) {
+      const gone = part.dataset.features.split(" ").every((i) => this.removed.has(Number(i)));
+      part.classList.toggle("gone", gone);
+      part.setAttribute("aria-pressed", gone);
     }
   }
 
-  showRemoved(without) {
-    if (!without.length) return this.part("removed").replaceChildren();
-    const names = without.map((i) => this.shown.features[i]), { before, now } = this;
-    const changed = before.predicted !== now.predicted ? ` The prediction becomes ${now.classes[now.predicted]}.` : "";
-    const back = make("button", { type: "button", onclick: () => this.toggle(without) }, "Put back");
-    this.part("removed").replaceChildren(make("span", {}, `Without “${names.slice(0, 8).join("”, “")}”${names.length > 8 ? " …" : ""}.${changed}`), make("span", { class: "chips" }, back));
+  async compare() {
+    if (!this.copied?.id || !this.id) return this.part("difference").replaceChildren();
+    this.part("difference").textContent = await (await ask(`/api/difference/${this.id}/${this.copied.id}`)).text();
   }
 
-  showDifference() {
-    const from = this.copied, place = this.part("difference");
-    if (!from?.before || !this.before || from.choice?.name !== this.choice?.name) return place.replaceChildren();
-    const [theirs, ours] = [from.shown.answer?.text.trim(), this.shown.answer?.text.trim()];
-    if (theirs !== ours) return place.replaceChildren(`Beside it the answer is “${theirs}”, here “${ours}”.`);
-    const i = from.before.predicted, same = from.before.values.every((value, k) => value === this.before.values[k]);
-    place.textContent = same ? "The same prediction as beside it." : `Beside it ${from.before.classes[i]} has ${from.before.amounts[i]}, here ${this.before.amounts[i]}.`;
+  async choose(column) {
+    const html = await (await ask(`/api/results/${this.id}/${column}`)).text();
+    this.column = column;
+    this.show(html);
+    this.column = undefined;
   }
-}
 
-async function addPanel(like) {
-  const panel = new Panel(like);
-  open.push(panel);
-  arrange();
-  if (!like) {
-    const given = await toBeginWith(), fitting = given && [...panel.field("model").options].find(({ dataset }) => dataset.kind === given.kind);
-    if (fitting) fitting.selected = true;
-    return panel.choose({}, given);
+  async remove(features) {
+    const add = !this.removed.has(features[0]);
+    for (const i of features) this.removed[add ? "add" : "delete"](i);
+    this.mark();
+    this.changing?.abort();
+    const controller = (this.changing = new AbortController());
+    const body = { id: this.id, features: [...this.removed].sort((a, b) => a - b) };
+    const fragment = document.createElement("div");
+    swap(fragment, await (await ask("/api/without", body, controller.signal)).text());
+    const pressed = this.root.querySelector("[data-column][aria-pressed=true]")?.dataset.column;
+    for (const part of fragment.querySelectorAll("[data-part]")) this.part(part.dataset.part).replaceWith(part);
+    for (const button of this.part("prediction").querySelectorAll("[data-column]")) button.ariaPressed = String(button.dataset.column === pressed);
+    if (!this.removed.size) this.part("removed").replaceChildren();
   }
-  const values = Object.fromEntries(["method", "target", "budget", "removal", "features", "seed"].map((name) => [name, like.field(name).value]));
-  panel.field("model").value = like.field("model").value;
-  await panel.choose(values, { kind: like.choice.kind, fields: like.editor.fields() });
-  panel.part("given").querySelector("textarea, input")?.focus();
-}
 
-// The input that the address names: the text in it, or that of a saved explanation.
-async function toBeginWith() {
-  const wanted = new URLSearchParams(location.search);
-  if (wanted.has("saved")) return (await ask(`/api/saved/${encodeURIComponent(wanted.get("saved"))}`)).json();
-  return wanted.has("text") ? { fields: { text: wanted.get("text") } } : undefined;
-}
+  // -- clicks and keys --------------------------------------------------------------------------
 
-function closePanel(panel) {
-  panel.stop("");
-  panel.root.remove();
-  open.splice(open.indexOf(panel), 1);
-  for (const other of open) if (other.copied === panel) other.copied = null;
-  arrange();
+  async click({ target }) {
+    const button = target.closest("[data-do], [data-input], [data-features], [data-column]"), { dataset } = button ?? {};
+    if (!button) return;
+    try {
+      if (dataset.features) await this.remove(dataset.features.split(" ").map(Number));
+      else if (dataset.column) await this.choose(dataset.column);
+      else if (dataset.input) { await this.fill({ ...this.values, input: JSON.parse(dataset.input) }); await this.explain(); }
+      else if (dataset.do === "restore") await this.remove([...this.removed]);
+      else if (dataset.do === "stop") this.stop("Stopped.");
+      else if (dataset.do === "copy") await new Panel(this).fill(this.values);
+      else if (dataset.do === "close") this.close();
+    } catch (error) {
+      if (error.name !== "AbortError") this.say(error.message, true);
+    }
+  }
+
+  // Arrows move between the features of a drawing, space and enter remove one.
+  move(event) {
+    const parts = [...this.root.querySelectorAll("[role=button][data-features]")], place = parts.indexOf(event.target);
+    if (place < 0) return;
+    const next = parts[place + ({ ArrowRight: 1, ArrowLeft: -1 }[event.key] ?? NaN)];
+    if (next) {
+      event.target.tabIndex = -1;
+      next.tabIndex = 0;
+      next.focus();
+    } else if ([" ", "Enter"].includes(event.key)) this.click(event);
+    else return;
+    event.preventDefault();
+  }
+
+  close() {
+    this.stop();
+    this.root.remove();
+    open.splice(open.indexOf(this), 1);
+    for (const other of open) if (other.copied === this) other.copied = null;
+    arrange();
+  }
 }
 
 function arrange() {
   for (const panel of open) {
-    panel.button("close").hidden = open.length < 2;
-    panel.button("copy").hidden = open.length > 1;
+    panel.button("close")?.toggleAttribute("hidden", open.length < 2);
+    panel.button("copy")?.toggleAttribute("hidden", open.length > 1);
   }
 }
 
-addPanel();
+// Keeps the first form in the address, so that it can be reloaded and shared, or in the session if it is long.
+function remember() {
+  const text = JSON.stringify(open[0].values), fragment = `#${encodeURIComponent(text)}`;
+  sessionStorage.setItem("form", text);
+  history.replaceState(null, "", fragment.length > LONGEST_ADDRESS ? "#session" : fragment);
+}
+
+function remembered() {
+  const text = location.hash === "#session" ? sessionStorage.getItem("form") : decodeURIComponent(location.hash.slice(1));
+  try {
+    return text ? JSON.parse(text) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+new Panel().fill({ budget: 500, ...(remembered() ?? JSON.parse(panels.dataset.start)) });

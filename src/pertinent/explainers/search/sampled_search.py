@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import comb
 
@@ -56,16 +57,20 @@ class ExhaustiveSearch(SeparateSearches):
 
     def explain(self, task: Task) -> Steps:
         """Raise a `BudgetError` if there are too many sets; else search."""
-        d = task.n_features
-        sizes = {n_kept(s, d) for s in task.sparsities}
-        largest = max(comb(d, k) for k in sizes)
-        allowed = min(self.most, task.budget // len(sizes) if self.spread else task.budget)
+        self.check_sizes(task.n_features, task.sparsities, task.budget)
+        return (yield from super().explain(task))
+
+    def check_sizes(self, n_features: int, sparsities: Sequence[float], budget: int) -> None:
+        """Raise a `BudgetError` if there are more sets of a size than are allowed."""
+        sizes = {n_kept(s, n_features) for s in sparsities}
+        largest = max(comb(n_features, k) for k in sizes)
+        allowed = min(self.most, budget // len(sizes) if self.spread else budget)
         if largest > allowed:
             raise BudgetError(
-                f"exhaustive-search needs {_count_text(largest)} sets of {d} features, but only {allowed:,} "
-                "are allowed. Use parallel-local-search or coarser features, or increase `most` and `budget`."
+                f"exhaustive-search needs {_count_text(largest)} sets of {n_features} features, but only "
+                f"{allowed:,} are allowed. Use parallel-local-search or coarser features, or increase `most` "
+                "and `budget`."
             )
-        return (yield from super().explain(task))
 
     def search(self, task: Task, k: int, rng: np.random.Generator) -> Asking[Masks]:
         """Evaluate all sets."""

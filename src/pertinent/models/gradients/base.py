@@ -16,7 +16,7 @@ from pertinent.inputs.modality import modality_named
 from pertinent.masks import empty_mask
 from pertinent.models.base import Answer, Model
 from pertinent.models.torch import devices
-from pertinent.models.torch.inference import alone
+from pertinent.models.torch.inference import exclusive
 from pertinent.removals.base import Removal, removals
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def frozen(module: torch.nn.Module) -> Iterator[None]:
     Recurrent layers do without cuDNN, which gives no gradients in eval mode.
     """
     recurrent = any(isinstance(each, torch.nn.RNNBase) for each in module.modules())
-    with alone(), torch.backends.cudnn.flags(enabled=False) if recurrent else nullcontext():
+    with exclusive(), torch.backends.cudnn.flags(enabled=False) if recurrent else nullcontext():
         trainable = [p for p in module.parameters() if p.requires_grad]
         for parameter in trainable:
             parameter.requires_grad_(False)

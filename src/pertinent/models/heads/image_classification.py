@@ -15,7 +15,7 @@ from pertinent.errors import InputError, ModelError
 from pertinent.inputs.base import Features
 from pertinent.inputs.image import ImageInput, as_pixels, image_input
 from pertinent.models.heads.base import RegisteredHead, heads
-from pertinent.models.heads.text_classification import natural_output, own_names
+from pertinent.models.heads.text_classification import config_names, infer_output
 from pertinent.models.module import ModuleModel
 from pertinent.models.unsupported import check_supported
 
@@ -38,7 +38,7 @@ class ImageClassification(RegisteredHead):
 
     @classmethod
     def options(cls) -> list[str]:
-        """Return what the columns mean, and the images that baselines are drawn from."""
+        """Return the options about the columns, and the images that baselines are drawn from."""
         return ["classes", "names", "output", "unit", "background"]
 
     @classmethod
@@ -48,31 +48,30 @@ class ImageClassification(RegisteredHead):
 
 
 class ImageClassifierModel(ModuleModel):
-    """Wraps ``AutoModelForImageClassification`` and its image processor.
+    """A transformers image classifier with its image processor.
 
-    The processor resizes and crops an image once. Features are cut in the image as the model sees it,
-    with values in [0, 1]; what the processor does to values (its mean and standard deviation) is part
-    of the model.
+    The processor resizes and crops each image once, and features are parts of the result, with values in
+    [0, 1]. The processor's changes of values (mean and standard deviation) are part of the model.
     """
 
     def __init__(self, model: Any, processor: Any, *, output: str | None = None, **options: Any) -> None:
         self.processor = processor
         self._channels = int(getattr(model.config, "num_channels", 3))
-        super().__init__(model, kind="image", output=output or natural_output(model.config), **options)
-        self.classes = self.classes or own_names(model.config, self.output)
+        super().__init__(model, kind="image", output=output or infer_output(model.config), **options)
+        self.classes = self.classes or config_names(model.config, self.output)
         scale = 255 * getattr(processor, "rescale_factor", 1 / 255) if processor.do_rescale else 255
         mean, deviation = (processor.image_mean, processor.image_std) if processor.do_normalize else (0, 1)
         self._factor = scale / self._per_channel(deviation)
         self._offset = self._per_channel(mean) / self._per_channel(deviation)
 
     def identity(self) -> object:
-        """The weights, and the settings of the image processor."""
+        """Return the weights, and the settings of the image processor."""
         return super().identity(), self.processor.to_dict()
 
     def prepare(self, raw: Any, features: Features | None = None) -> ImageInput:
-        """Bring an image to the size that the model sees, and divide it into features.
+        """Resize an image as the model requires, and divide it into features.
 
-        An array of floats that has this size already is taken as it is.
+        An array of floats that has this size already is used unchanged.
         """
         pixels = as_pixels(raw)
         is_floats = not isinstance(raw, str | Path) and not hasattr(raw, "getbands")
@@ -80,40 +79,40 @@ class ImageClassifierModel(ModuleModel):
             pixels, is_floats = pixels / 255, False
         if pixels.min() < 0 or pixels.max() > 1:
             raise InputError("An image must hold whole numbers from 0 to 255 or floats from 0 to 1.")
-        seen = pixels if is_floats and pixels.shape == self._size else self._see(pixels)
-        input = image_input(seen, "patches" if features is None else features)
-        was, now = (" × ".join(map(str, shape[1:])) for shape in (pixels.shape, seen.shape))
-        note = f"brought from {was} to the {now} pixels that the model sees"
-        return input if was == now else replace(input, notes=(*input.notes, note))
+        processed = pixels if is_floats and pixels.shape == self._size else self._process(pixels)
+        input = image_input(processed, "patches" if features is None else features)
+        before, after = (" × ".join(map(str, image.shape[1:])) for image in (pixels, processed))
+        note = f"brought from {before} to the {after} pixels that the model sees"
+        return input if before == after else replace(input, notes=(*input.notes, note))
 
     def scores(self, batch: torch.Tensor) -> torch.Tensor:
-        """The logits of images in [0, 1]."""
+        """Return the logits of images in [0, 1]."""
         return super().scores(batch * self._factor - self._offset)
 
     @cached_property
     def _size(self) -> tuple[int, ...]:
-        """The shape of an image as the model sees it."""
-        return self._see(np.zeros((self._channels, 64, 64), dtype=np.float32)).shape
+        """Return the shape of a processed image."""
+        return self._process(np.zeros((self._channels, 64, 64), dtype=np.float32)).shape
 
-    def _see(self, pixels: Array) -> Array:
-        """The image as the processor resizes and crops it, with values in [0, 1]."""
+    def _process(self, pixels: Array) -> Array:
+        """Return the image resized and cropped by the processor, with values in [0, 1]."""
         if len(pixels) == 4:
-            pixels = pixels[:3] * pixels[3] + 1 - pixels[3]  # what is transparent is laid on white
+            pixels = pixels[:3] * pixels[3] + 1 - pixels[3]  # transparent pixels on a white background
         if len(pixels) == 1:
             pixels = np.repeat(pixels, self._channels, axis=0)
         if len(pixels) != self._channels:
             raise InputError(f"The model reads images of {self._channels} channels, not of {len(pixels)}.")
-        made = self.processor(
+        output = self.processor(
             images=np.moveaxis((255 * pixels).round().astype(np.uint8), 0, -1),
             input_data_format="channels_last",
             do_rescale=False,
             do_normalize=False,
             return_tensors="np",
         )
-        seen = np.asarray(made.get("pixel_values", 0))
-        if seen.ndim != 4:
+        processed = np.asarray(output.get("pixel_values", 0))
+        if processed.ndim != 4:
             raise ModelError("The image processor must give `pixel_values` (1, channels, height, width).")
-        return np.asarray(seen[0].astype(np.float32) / 255)
+        return np.asarray(processed[0].astype(np.float32) / 255)
 
     def _per_channel(self, values: Any) -> torch.Tensor:
         return torch.tensor(values, dtype=torch.float32, device=self.device).reshape(-1, 1, 1)

@@ -26,6 +26,7 @@ from pertinent.models.tokens.batches import lay_out_like_ids, order_first
 from pertinent.models.tokens.generation import TransformerWriter
 from pertinent.models.tokens.tokenize_prompt import tokenize_prompt
 from pertinent.models.torch import devices
+from pertinent.models.torch.rounding import log_softmax_at
 from pertinent.models.transformer import TransformerModel
 from pertinent.outputs import LogLikelihoods, Scale
 from pertinent.outputs.log_likelihoods import PER_TOKEN, scaled_columns
@@ -256,7 +257,7 @@ class AnswerBatch(HeadBatch):
 
     def columns(self, logits: Tensor) -> Tensor:
         """Return the columns of each requested row from the logits of all answers' tokens."""
-        logs = logits.gather(2, self.ids[..., None])[..., 0] - logits.logsumexp(dim=-1)
+        logs = log_softmax_at(logits, self.ids[..., None], dim=2)[..., 0]
         return answer_columns(logs, self.real, self.rows, mean=self.head.length_normalised)
 
 

@@ -1,4 +1,4 @@
-"""A head that answers a question with a span of a context, and the spans of many rows at once."""
+"""A head that answers a question with a span of a context."""
 
 from __future__ import annotations
 
@@ -17,64 +17,64 @@ from pertinent.errors import InputError, ModelError, require
 from pertinent.inputs.text import Text, TextInput
 from pertinent.inputs.tokens import Tokens
 from pertinent.models.heads.base import FollowedScores, Head, HeadBatch, heads
-from pertinent.models.tokens.batches import collate, whole_rows
+from pertinent.models.tokens.batches import lay_out_like_ids, order_first, whole_rows
 from pertinent.models.torch import devices
+from pertinent.models.torch.rounding import log_softmax_at
 from pertinent.models.transformer import TransformerModel
 from pertinent.outputs import PlainValues
 from pertinent.removals.base import TokenRows
 
 CONTEXT = 1
-"""The segment that answers are found in: a question comes first."""
-
+"""The segment that contains the answer; segment 0 is the question."""
 
 OVERLAP = "answer overlap"
-"""The name of the only column of a reader."""
+"""The name of the only column."""
 
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The tokens of the context that each row still has, in order: arrays (rows, most candidates).
+    """The tokens of the context that each row keeps, in order, as arrays (rows, most candidates).
 
     Attributes
     ----------
     slots
-        Where in the batch each of them is.
-    places
-        Where in the whole input it is; −1 where a row has fewer.
+        Their positions in the batch.
+    indices
+        Their positions in the whole input; −1 where a row has fewer.
     unchanged
-        Whether it is still the input's own token, neither replaced nor set to zero.
+        1 for a token of the input, 0 for one that is replaced or set to zero.
     """
 
     slots: Tensor
-    places: Tensor
+    indices: Tensor
     unchanged: Tensor
 
     @classmethod
     def from_rows(
         cls, parts: Sequence[TokenRows], compact: Sequence[bool], device: torch.device
     ) -> Candidates:
-        """The candidates in the batch that `collate` makes of these parts."""
-        # Laid out like the batch itself, with the place of each candidate instead of its id.
-        marked = [
-            TokenRows(part.tokens, part.attend, _places(part), part.changed(), part.renumber)
-            for part in parts
-        ]
-        laid = collate(marked, compact, -1)
-        assert laid.zeroed is not None
-        width = max(1, int((laid.ids >= 0).sum(axis=1).max()))
-        slots = np.argsort(laid.ids < 0, axis=1, kind="stable")[:, :width]
-        places, changed = (np.take_along_axis(own, slots, axis=1) for own in (laid.ids, laid.zeroed))
-        return cls(*devices.send(np.stack([slots, places, 1 - changed]), device))
+        """Return the candidates in the batch that `collate` makes of these parts."""
+        indices = lay_out_like_ids(parts, compact, [_candidate_indices(part) for part in parts], -1)
+        changed = lay_out_like_ids(parts, compact, [part.changed().astype(np.int64) for part in parts], 0)
+        width = max(1, int((indices >= 0).sum(axis=1).max()))
+        slots = order_first(indices >= 0)[:, :width]
+        indices, changed = (np.take_along_axis(array, slots, axis=1) for array in (indices, changed))
+        return cls(*devices.send(np.stack([slots, indices, 1 - changed]), device))
+
+    def logits(self, logits: Tensor) -> Tensor:
+        """Return the logits of the candidates (rows, candidates, 2), −∞ where a row has fewer."""
+        logits = logits.float().gather(1, self.slots[..., None].expand(-1, -1, 2))
+        return logits.masked_fill(self.indices[..., None] < 0, -torch.inf)
 
 
 def best_spans(logits: Tensor, candidates: Candidates, longest: int, *, no_answer: bool) -> Tensor:
-    """The first and last candidate of each row's answer (rows, 2), from logits (rows, length, 2).
+    """Return the first and last candidate of each row's answer (rows, 2), from logits (rows, length, 2).
 
-    It is the span of at most `longest` tokens with the largest sum of its start's and its end's logits.
-    It is empty, its last before its first, where no candidate is left; and, with `no_answer`, where the
-    sum for the first token of all, which stands for no answer, is larger. NaN where a logit is.
+    The answer is the span of at most `longest` tokens with the largest sum of start and end logits. It is
+    empty, with its last token before its first, if no candidate is left and, with `no_answer`, if the sum for
+    the first token of the input, which stands for no answer, is larger. It is NaN where a logit is.
     """
-    start, end = _of_candidates(logits, candidates).unbind(dim=2)
+    start, end = candidates.logits(logits).unbind(dim=2)
     window = min(longest, start.shape[1])
     ends = torch.nn.functional.pad(end, (0, window - 1), value=-torch.inf).unfold(1, window, 1)
     best_ends, steps = ends.max(dim=2)
@@ -88,43 +88,36 @@ def best_spans(logits: Tensor, candidates: Candidates, longest: int, *, no_answe
 
 
 def overlaps(spans: Tensor, candidates: Candidates, references: Tensor) -> Tensor:
-    """The Jaccard index of each row's span and a span of places in its whole input (rows,).
+    """Return the Jaccard index of each row's span and a reference span of its whole input (rows,).
 
-    |A ∩ B| / |A ∪ B|, as sets of tokens: a token that was replaced is not the input's own. Two empty
-    spans are the same.
+    |A ∩ B| / |A ∪ B|, as sets of tokens; a replaced token is not in the reference. Two empty spans are equal.
     """
-    number = torch.arange(candidates.places.shape[1], device=spans.device)
-    shared = _within(number, spans) & _within(candidates.places, references) & candidates.unchanged.bool()
-    n_shared = shared.sum(dim=1)
-    n_together = (spans[:, 1] - spans[:, 0] + 1) + (references[:, 1] - references[:, 0] + 1) - n_shared
-    return torch.where(n_together == 0, 1.0, n_shared / n_together)
+    number = torch.arange(candidates.indices.shape[1], device=spans.device)
+    is_shared = _within(number, spans) & _within(candidates.indices, references) & candidates.unchanged.bool()
+    n_shared = is_shared.sum(dim=1)
+    n_union = (spans[:, 1] - spans[:, 0] + 1) + (references[:, 1] - references[:, 0] + 1) - n_shared
+    return torch.where(n_union == 0, 1.0, n_shared / n_union)
 
 
 def log_probabilities(logits: Tensor, context: Candidates, references: Tensor, *, no_answer: bool) -> Tensor:
-    """The log-probabilities of spans of places in whole inputs, log p(start) + log p(end) (rows,).
+    """Return the log-probabilities of reference spans of whole inputs, log p(start) + log p(end) (rows,).
 
-    Both are softmax over the context, and with `no_answer` the first token of all.
+    Both are softmax over the context and, with `no_answer`, the first token of the input.
     """
-    chances = _of_candidates(logits, context)
+    choices = context.logits(logits)
     if no_answer:
-        chances = torch.cat([chances, logits[:, :1].float()], dim=1)
-    at = (references - context.places[:, :1]).nan_to_num(0).long()
-    at = torch.where((at[:, 1] < at[:, 0])[:, None], chances.shape[1] - 1, at)
-    return chances.log_softmax(dim=1).gather(1, at[:, None]).sum(dim=(1, 2))
-
-
-def _of_candidates(logits: Tensor, candidates: Candidates) -> Tensor:
-    """The logits (rows, candidates, 2), −∞ where there is none."""
-    found = logits.float().gather(1, candidates.slots[..., None].expand(-1, -1, 2))
-    return found.masked_fill(candidates.places[..., None] < 0, -torch.inf)
+        choices = torch.cat([choices, logits[:, :1].float()], dim=1)
+    at = (references - context.indices[:, :1]).nan_to_num(0).long()
+    at = torch.where((at[:, 1] < at[:, 0])[:, None], choices.shape[1] - 1, at)
+    return log_softmax_at(choices, at[:, None], dim=1).sum(dim=(1, 2))
 
 
 def _within(numbers: Tensor, spans: Tensor) -> Tensor:
     return (numbers >= spans[:, :1]) & (numbers <= spans[:, 1:])
 
 
-def _places(part: TokenRows) -> Ints:
-    """The place of each token that is a candidate, −1 for the others."""
+def _candidate_indices(part: TokenRows) -> Ints:
+    """Return the position of each token that is a candidate, −1 for the others (rows, length)."""
     place = part.tokens.place
     assert place is not None
     return np.where(part.attend & (place[:, 0] == CONTEXT), np.arange(len(place)), -1)
@@ -134,23 +127,23 @@ def _places(part: TokenRows) -> Ints:
 class ReaderHead(Head):
     """The head of ``AutoModelForQuestionAnswering``; an input is (question, context).
 
-    Its value is the overlap of the answer with the answer on the whole input: the Jaccard index of the two
-    as sets of tokens (MAGNEx, Sec. 3.5), 1 for the same answer, also if both are no answer, 0 if they have no
-    token in common or none of the context is left. The answer on the whole input is found in the first batch
-    that has a row of it.
+    Its value is the overlap of the answer with the answer to the whole input: the Jaccard index of the two as
+    sets of tokens (MAGNEx, Sec. 3.5). It is 1 for the same answer, also if both are no answer, and 0 if they
+    share no token or nothing of the context is left. The first batch with rows of an input also answers the
+    whole input.
 
-    An overlap has no gradient. Gradients are those of the log-probability of the answer on the whole input,
+    An overlap has no gradient. Gradients are those of the log-probability of the answer to the whole input,
     log p(start) + log p(end); along a mask, of softmax × mask, renormalised, as in attention.
 
     Parameters
     ----------
     fix_question
-        Whether the words of the question are kept, so that only those of the context are features.
+        Whether the words of the question are always kept, so that only words of the context are features.
     max_answer_length
-        The most tokens of an answer.
+        The largest number of tokens of an answer.
     no_answer
-        Whether the model may answer that there is no answer, by the first token's logits, as those trained on
-        SQuAD 2 do.
+        Whether the model may answer that there is no answer, by the logits of the first token, as models
+        trained on SQuAD 2 do.
     """
 
     summary = "overlap of the span that answers a question with the first answer"
@@ -169,50 +162,65 @@ class ReaderHead(Head):
         self.max_answer_length = max_answer_length
         self.no_answer = no_answer
         self.settings = (max_answer_length, no_answer)
-        self.references: WeakKeyDictionary[Tokens, torch.Tensor] = WeakKeyDictionary()
+        self.references: WeakKeyDictionary[Tokens, Tensor] = WeakKeyDictionary()
+        """The answer to each whole input, on the device."""
         self.answers: WeakKeyDictionary[Tokens, Array] = WeakKeyDictionary()
+        """The same answers on the host, once they are fetched."""
 
     def check_encoder(self, encoder: TransformerModel) -> None:
-        """Raise an error if the first token, which stands for no answer, would be one of the text."""
+        """Raise an error if the first token, which stands for no answer, would be a token of the text."""
         must = "False for a tokenizer whose texts begin with no special token"
         special = encoder.example["special_tokens_mask"]
         require(not self.no_answer or special[0] == 1, "no_answer", must, self.no_answer)
 
     def forget(self) -> None:
-        """Forget the answers on whole inputs."""
+        """Discard the answers to whole inputs."""
         self.references.clear()
         self.answers.clear()
 
     def text_of(self, raw: Any, encoder: TransformerModel) -> Text:
-        """A question and a context; a `Text` says itself which of them is fixed."""
+        """Return a question and a context; a `Text` says itself which of them is fixed."""
         text = Text.from_input(raw)
         if text.second is None:
             raise InputError(
                 "The model answers a question about a context: give (question, context) or "
                 "{'question': …, 'context': …}, but got one text."
             )
-        for name, segment in zip(("question", "context"), text.segments, strict=True):
+        for name, segment in zip(self.segments, text.segments, strict=True):
             if not segment.strip():
                 raise InputError(f"The {name} is empty or blank.")
         if not isinstance(raw, Text):
             text = replace(text, fixed="first" if self.fix_question else "none")
-        _check_room(text, encoder)
+        if text.fixed != "none":
+            self._check_fixed_length(text, encoder)
         return text
 
+    def _check_fixed_length(self, text: Text, encoder: TransformerModel) -> None:
+        """Raise an `InputError` if the fixed text, which is not truncated, leaves no token for the other."""
+        segment = int(text.fixed == "second")
+        encoded = encoder.tokenizer(text.segments[segment], add_special_tokens=False, verbose=False)
+        length = len(encoded["input_ids"]) + encoder.tokenizer.num_special_tokens_to_add(pair=True)
+        if length >= encoder.max_length:
+            fixed, other = self.segments[segment], self.segments[1 - segment]
+            raise InputError(
+                f"The {fixed} is fixed and leaves no room for the {other}: with special tokens it has "
+                f"{length} tokens, and the model reads {encoder.max_length}."
+            )
+
     def check_input(self, input: TextInput, encoder: TransformerModel) -> None:
-        """Raise an error if no token of the context is left after truncation."""
+        """Raise an `InputError` if no token of the context is left after truncation."""
         assert input.tokens is not None and input.tokens.place is not None
         if not (input.tokens.place[:, 0] == CONTEXT).any():
             raise InputError(f"`max_length` = {encoder.max_length} tokens leave no room for the context.")
 
     def split(self, raw: Any) -> Iterable[Any] | None:
-        """The pairs in `raw`, if it holds several; two strings are one pair, in a list too."""
-        if isinstance(raw, list | tuple) and len(raw) == 2 and all(isinstance(own, str) for own in raw):
+        """Return the pairs in `raw`, if it holds several; two strings are one pair, also in a list."""
+        if isinstance(raw, list | tuple) and len(raw) == 2 and all(isinstance(text, str) for text in raw):
             return None
         return super().split(raw)
 
-    def answer_of(self, network_output: Any) -> torch.Tensor:
-        """The logits of each token as the start and as the end of the answer (rows, tokens, 2)."""
+    def answer_of(self, network_output: Any) -> Tensor:
+        """Return the logits of each token as the start and as the end of the answer (rows, tokens, 2)."""
         if not hasattr(network_output, "start_logits"):
             raise ModelError(
                 "The model must give start_logits and end_logits of the answer, but gave "
@@ -221,24 +229,24 @@ class ReaderHead(Head):
         return torch.stack([network_output.start_logits, network_output.end_logits], dim=2)
 
     def batch(self, parts: Sequence[TokenRows]) -> HeadBatch:
-        """A batch that also answers the whole inputs whose answers are not known yet."""
+        """Return a batch that also answers the whole inputs that are not answered yet."""
         return _ReaderBatch(self, parts)
 
     def followed_scores(
         self, seen: Callable[[], list[TokenRows]], encoder: TransformerModel
     ) -> FollowedScores:
-        """Overlaps, whose gradients are those of the log-probability of the answer on the whole input."""
+        """Return a function that computes overlaps with the gradients of log-probabilities."""
         rows = seen()
-        wholes = [whole_rows(own.tokens, len(own.attend)) for own in rows]
-        unknown = dict.fromkeys(own.tokens for own in wholes if own.tokens not in self.references)
-        if unknown:
-            encoder.submit([whole_rows(tokens) for tokens in unknown])
+        wholes = [whole_rows(part.tokens, len(part.attend)) for part in rows]
+        unanswered = dict.fromkeys(part.tokens for part in wholes if part.tokens not in self.references)
+        if unanswered:
+            encoder.submit([whole_rows(tokens) for tokens in unanswered])
         padded = [False] * len(wholes)
         context = Candidates.from_rows(wholes, padded, encoder.device)
         candidates = Candidates.from_rows(rows, padded, encoder.device)
         references = self.references_of(wholes, encoder.device)
 
-        def scores(logits: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+        def scores(logits: Tensor, bias: Tensor | None) -> Tensor:
             spans = self.spans(logits.detach(), candidates)
             if bias is not None and bias.is_floating_point():  # the logarithms of the weights of tokens
                 logits = logits + bias[:, 0, 0, :, None]
@@ -248,44 +256,44 @@ class ReaderHead(Head):
         return scores
 
     def details(self, input: TextInput, encoder: TransformerModel) -> dict[str, str]:
-        """The answer on the whole input, as it stands in the context; empty where there is none."""
-        tokens = input.tokens or encoder.prepare(input.text).tokens  # none if it was saved and read again
+        """Return the answer to the whole input, as in the context; empty if there is none."""
+        tokens = input.tokens or encoder.prepare(input.text).tokens  # a saved input has no tokens
         assert tokens is not None and tokens.place is not None and input.text.second is not None
         if tokens not in self.references:
             encoder.submit([whole_rows(tokens)]).outputs()
-        if tokens not in self.answers:  # found on the device, but not fetched
+        if tokens not in self.answers:
             self.answers[tokens] = self.references[tokens].cpu().numpy()
         first, last = self.answers[tokens]
         if not first <= last:
             return {"answer": ""}
         return {"answer": input.text.second[tokens.place[int(first), 1] : tokens.place[int(last), 2]]}
 
-    def spans(self, logits: torch.Tensor, candidates: Candidates) -> torch.Tensor:
-        """The span that each row is answered with."""
+    def spans(self, logits: Tensor, candidates: Candidates) -> Tensor:
+        """Return the span that answers each row."""
         return best_spans(logits, candidates, self.max_answer_length, no_answer=self.no_answer)
 
-    def references_of(self, parts: Sequence[TokenRows], device: torch.device) -> torch.Tensor:
-        """The span of the answer on the whole input, for each row."""
-        owner = np.repeat(np.arange(len(parts)), [len(part.attend) for part in parts])
-        own = torch.stack([self.references[part.tokens] for part in parts])
-        return own[devices.send(owner, device)]
+    def references_of(self, parts: Sequence[TokenRows], device: torch.device) -> Tensor:
+        """Return the span that answers the whole input, for each row (rows, 2)."""
+        owners = np.repeat(np.arange(len(parts)), [len(part.attend) for part in parts])
+        spans = torch.stack([self.references[part.tokens] for part in parts])
+        return spans[devices.send(owners, device)]
 
 
 class _ReaderBatch(HeadBatch):
-    """Rows whose answers are compared with those on whole inputs, which are added if not answered yet."""
+    """Rows whose answers are compared with those to whole inputs, which are added if not answered yet."""
 
     def __init__(self, head: ReaderHead, parts: Sequence[TokenRows]) -> None:
         self._head = head
-        self._n_asked = sum(len(part.attend) for part in parts)
+        self._n_requested = sum(len(part.attend) for part in parts)
         self._wholes: dict[Tokens, int] = {}  # the row that is the whole of each input not yet answered
         added: list[TokenRows] = []
         first = 0
         for part in parts:
             tokens = part.tokens
             if tokens not in head.references and tokens not in self._wholes:
-                own = part.whole_row()
-                self._wholes[tokens] = self._n_asked + len(added) if own is None else first + own
-                added += [whole_rows(tokens)] if own is None else []
+                row = part.whole_row()
+                self._wholes[tokens] = self._n_requested + len(added) if row is None else first + row
+                added += [whole_rows(tokens)] if row is None else []
             first += len(part.attend)
         super().__init__([*parts, *added])
 
@@ -293,32 +301,17 @@ class _ReaderBatch(HeadBatch):
         """Find the tokens of the context."""
         self._candidates = Candidates.from_rows(self.parts, compact, device)
 
-    def scores(self, answer: torch.Tensor) -> torch.Tensor:
-        """The overlap of each row, and its answer as a span of the whole input (rows, 3)."""
+    def scores(self, answer: Tensor) -> Tensor:
+        """Return the overlap of each row, and its answer as a span of the whole input (rows, 3)."""
         spans = self._head.spans(answer, self._candidates)
-        answers = spans + self._candidates.places[:, :1]  # right where a row is a whole input: no gaps
+        answers = spans + self._candidates.indices[:, :1]  # correct for whole inputs, which have no gaps
         for tokens, row in self._wholes.items():
             self._head.references[tokens] = answers[row].clone()
-        found = overlaps(spans, self._candidates, self._head.references_of(self.parts, answer.device))
-        return torch.cat([found[:, None], answers], dim=1)
+        references = self._head.references_of(self.parts, answer.device)
+        return torch.cat([overlaps(spans, self._candidates, references)[:, None], answers], dim=1)
 
     def collect(self, scores: Array) -> Array:
-        """The overlaps of the rows that were asked for; the answers on whole inputs are kept."""
+        """Return the overlaps of the requested rows; store the answers to whole inputs."""
         for tokens, row in self._wholes.items():
             self._head.answers[tokens] = scores[row, 1:].copy()
-        return scores[: self._n_asked, :1]
-
-
-def _check_room(text: Text, encoder: TransformerModel) -> None:
-    """Raise an error if a fixed text, which is not truncated, leaves no token for the other text."""
-    if text.fixed == "none":
-        return
-    is_context = text.fixed == "second"
-    fixed, other = ("context", "question") if is_context else ("question", "context")
-    own = encoder.tokenizer(text.segments[is_context], add_special_tokens=False, verbose=False)
-    length = len(own["input_ids"]) + encoder.tokenizer.num_special_tokens_to_add(pair=True)
-    if length >= encoder.max_length:
-        raise InputError(
-            f"The {fixed} is fixed and leaves no room for the {other}: with special tokens it has "
-            f"{length} tokens, and the model reads {encoder.max_length}."
-        )
+        return scores[: self._n_requested, :1]

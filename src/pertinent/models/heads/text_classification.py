@@ -41,8 +41,8 @@ class ClassificationHead(Head):
         output: str | None = None,
         unit: str | None = None,
     ) -> None:
-        self.output = output_named(output or natural_output(config), unit)
-        self.classes = column_names(classes, names, self.output) or own_names(config, self.output)
+        self.output = output_named(output or infer_output(config), unit)
+        self.classes = column_names(classes, names, self.output) or config_names(config, self.output)
 
     @classmethod
     def suits(cls, model: Any) -> bool:
@@ -62,37 +62,37 @@ class ClassificationHead(Head):
         return cls(model.config, **settings)
 
     def answer_of(self, network_output: Any) -> torch.Tensor:
-        """The logits (rows, columns)."""
+        """Return the logits (rows, columns)."""
         return network_output.logits  # type: ignore[no-any-return]
 
     def batch(self, parts: Sequence[TokenRows]) -> HeadBatch:
-        """A batch in which texts may be read in windows."""
-        return WindowBatch(parts, self.output) if _windowed(parts) else super().batch(parts)
+        """Return a batch, in which texts may be read in windows."""
+        return WindowBatch(parts, self.output) if _has_windows(parts) else super().batch(parts)
 
     def followed_scores(
         self, seen: Callable[[], list[TokenRows]], encoder: TransformerModel
     ) -> FollowedScores:
-        """The mean of each row's windows."""
+        """Return a function that computes the mean of each row's windows."""
         rows = seen()
-        if not _windowed(rows):
+        if not _has_windows(rows):
             return super().followed_scores(seen, encoder)
         windows = devices.send(window_rows(rows), encoder.device)
         return lambda answer, _: mean_of_windows(self.output, answer, windows)
 
 
-def _windowed(parts: Sequence[TokenRows]) -> bool:
+def _has_windows(parts: Sequence[TokenRows]) -> bool:
     return any(part.tokens.lengths for part in parts)
 
 
-def natural_output(config: Any) -> str:
-    """What a classifier's logits mean, by the rules that transformers applies to its configuration."""
+def infer_output(config: Any) -> str:
+    """Return what a classifier's logits mean, by transformers' rules for its configuration."""
     if config.problem_type == "multi_label_classification":
         return "label-logit"
     return "value" if config.num_labels == 1 or config.problem_type == "regression" else "logit"
 
 
-def own_names(config: Any, output: Output) -> tuple[str, ...]:
-    """The model's own names for its columns; a regressor's placeholders (LABEL_0) are ignored."""
+def config_names(config: Any, output: Output) -> tuple[str, ...]:
+    """Return the names of the columns in the configuration, without a regressor's placeholders (LABEL_0)."""
     labels = config.id2label
     names = tuple(str(labels[i]) for i in range(len(labels)))
     if output.kind == "value" and all(name.startswith("LABEL_") for name in names):

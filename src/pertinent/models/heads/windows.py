@@ -1,4 +1,4 @@
-"""Texts that are read in windows: one answer from those of all windows of a text."""
+"""One answer to a text that is read in windows, from the answers to its windows."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from pertinent.removals.base import TokenRows
 
 
 class WindowBatch(HeadBatch):
-    """Rows of texts of which some are read in windows: all windows of a row count the same.
+    """Rows of texts that may be read in windows; all windows of a row have the same weight.
 
-    A window of which nothing is kept is answered, too, from its special tokens alone. If it were left out of
-    the mean, removing a word would also change how much the words of all other windows count.
+    A window without kept tokens is answered from its special tokens. Without it in the mean, removing a word
+    would also change the weight of the words of all other windows.
     """
 
     def __init__(self, parts: Sequence[TokenRows], output: Output) -> None:
@@ -26,22 +26,21 @@ class WindowBatch(HeadBatch):
         self._output, self._rows = output, window_rows(parts)
 
     def lay_out(self, compact: Sequence[bool], device: torch.device) -> None:
-        """Send the numbers of each row's windows to the device."""
+        """Send the indices of each row's windows to the device."""
         self._windows = devices.send(self._rows, device)
 
     def scores(self, answer: torch.Tensor) -> torch.Tensor:
-        """The mean of the windows of each row."""
+        """Return the mean of the windows of each row."""
         return mean_of_windows(self._output, answer, self._windows)
 
 
 def window_rows(parts: Sequence[TokenRows]) -> Ints:
-    """The numbers of each row's windows (rows, most windows), −1 where it has fewer.
+    """Return the indices of each row's windows (rows, most windows), −1 where it has fewer.
 
-    Windows are counted in the order of ``part.windows()``: all rows of the first window come first.
+    Windows are in the order of ``part.windows()``: all rows of the first window come first.
     """
-    rows = np.full(
-        (sum(len(part.attend) for part in parts), max(len(part.tokens.windows) for part in parts)), -1
-    )
+    n_windows = max(len(part.tokens.windows) for part in parts)
+    rows = np.full((sum(len(part.attend) for part in parts), n_windows), -1)
     row = first = 0
     for part in parts:
         n, n_windows = len(part.attend), len(part.tokens.windows)
@@ -51,9 +50,9 @@ def window_rows(parts: Sequence[TokenRows]) -> Ints:
 
 
 def mean_of_windows(output: Output, answer: torch.Tensor, windows: torch.Tensor) -> torch.Tensor:
-    """The mean answer of each row's windows; the answer itself where a row has one, to the last digit."""
+    """Return the mean answer of each row's windows; a single window's answer is not rounded."""
     if windows.shape[1] == 1:
         return answer
     mean = output.mean_answer(answer, windows)
-    alone = (windows >= 0).sum(dim=1, keepdim=True) == 1
-    return torch.where(alone, answer.float()[windows[:, 0]], mean)
+    is_single = (windows >= 0).sum(dim=1, keepdim=True) == 1
+    return torch.where(is_single, answer.float()[windows[:, 0]], mean)

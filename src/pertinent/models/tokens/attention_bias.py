@@ -1,4 +1,4 @@
-"""Attention with a weight for every token, its gradient, and a check of which models allow it."""
+"""Biases on attention scores that hide or weight tokens, and the check of which models accept them."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ import torch
 from torch.nn.functional import pad, scaled_dot_product_attention
 
 from pertinent.models.torch import devices
-from pertinent.models.torch.inference import alone, evaluating
+from pertinent.models.torch.inference import evaluating, exclusive
 
 if TYPE_CHECKING:
     from pertinent.models.transformer import TransformerModel
 
 NAME = "pertinent-weighted"
 MULTIPLE = 8
-"""Fused kernels need widths and strides that are multiples of this."""
-LEAST = math.exp(-46)
-"""The weight of a removed token, 1e-20, whose logarithm bfloat16 holds exactly.
+"""Fused kernels require widths and strides that are multiples of this."""
 
-Attention scores may favour a removed token by many powers of ten: 1e-12 showed.
+LEAST = math.exp(-46)
+"""The weight of a removed token, 1e-20, whose logarithm is exact in bfloat16.
+
+Attention scores may favour a removed token by many powers of ten; a weight of 1e-12 was too large.
 """
 
 
 def attention_bias(weights: torch.Tensor, hidden: torch.Tensor | None, dtype: torch.dtype) -> torch.Tensor:
-    """The bias on attention scores that multiplies the attention to each token by its entry of `weights`.
+    """Return the bias on attention scores that multiplies the attention to each token by its weight.
 
     A removed token keeps a weight of `LEAST`, because log 0 has no gradient.
     """
@@ -42,10 +43,10 @@ def attention_bias(weights: torch.Tensor, hidden: torch.Tensor | None, dtype: to
 
 
 def hiding_bias(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """The bias on attention scores that hides the tokens where `mask` is 0.
+    """Return the bias on attention scores that hides the tokens where `mask` is 0.
 
-    The stride of its rows is a multiple of `MULTIPLE`; else every layer would copy it for every pair
-    of tokens.
+    The stride of its rows is a multiple of `MULTIPLE`; otherwise every layer would copy it for every pair of
+    tokens.
     """
     hidden = pad(mask == 0, (0, -mask.shape[1] % MULTIPLE))
     bias = torch.zeros(hidden.shape, dtype=dtype, device=mask.device)
@@ -63,10 +64,10 @@ def attend(
     scaling: float | None = None,
     **unused: Any,
 ) -> tuple[torch.Tensor, None]:
-    """(q·k) s + b as ([q, 1/s]·[k, b]) s: the bias is one more dimension of the keys.
+    """Compute attention with (q·k) s + b as ([q, 1/s]·[k, b]) s: the bias is one more dimension of the keys.
 
-    So its gradient is part of the keys' gradient, and no matrix of all pairs of tokens is needed. The queries
-    have the 1/s because b/s would be rounded more in bfloat16.
+    Its gradient is then part of the keys' gradient, and no matrix of all pairs of tokens is needed. The
+    queries have the 1/s because b/s would be rounded more in bfloat16.
     """
     del module, unused
     width = query.shape[-1]
@@ -84,7 +85,7 @@ def attend(
 
 @cache
 def _register() -> None:
-    """Make weighted attention known to transformers, whose import takes long: not for models of our own."""
+    """Register weighted attention with transformers."""
     from transformers import AttentionInterface
 
     AttentionInterface.register(NAME, attend)
@@ -94,11 +95,11 @@ def _register() -> None:
 def in_use(model: Any) -> Iterator[None]:
     """Use weighted attention in the model, if its attention implementation can be chosen.
 
-    Otherwise the model itself adds the bias to its attention scores, with the same result.
+    Otherwise the model adds the bias to its attention scores, with the same result.
     """
-    if "transformers" in sys.modules:
+    if "transformers" in sys.modules:  # else an embedded model, for which its slow import is not needed
         _register()
-    with alone():
+    with exclusive():
         before = model.config._attn_implementation  # noqa: SLF001
         model.config._attn_implementation = NAME  # noqa: SLF001
         try:
@@ -109,26 +110,26 @@ def in_use(model: Any) -> Iterator[None]:
 
 @dataclass
 class BiasCheck:
-    """Checks, for each length of texts, whether a model accepts a bias in place of an attention mask.
+    """A check, for each length of texts, of whether a model accepts a bias in place of an attention mask.
 
-    A bias would override a local-attention window, which shows only on texts longer than the window.
+    A bias would override a local-attention window, which shows only in texts longer than the window.
     """
 
     model: TransformerModel
-    _found: dict[tuple[int, bool], bool] = field(default_factory=dict, init=False)
+    _results: dict[tuple[int, bool], bool] = field(default_factory=dict, init=False)
 
     def holds(self, length: int, *, weighted: bool) -> bool:
-        """Whether a bias acts like a mask at this length, with weighted attention or the model's own."""
+        """Return whether a bias acts like a mask at this length, with weighted or the model's attention."""
         rounded = min(max(16, 1 << (length - 1).bit_length()), self.model.max_length)
-        if (rounded, weighted) not in self._found:
-            self._found[rounded, weighted] = self._try(rounded, weighted)
-        return self._found[rounded, weighted]
+        if (rounded, weighted) not in self._results:
+            self._results[rounded, weighted] = self._try(rounded, weighted)
+        return self._results[rounded, weighted]
 
     def _try(self, length: int, weighted: bool) -> bool:
         model, batch = self.model, self.model.whole_text(length)
-        attend = np.ones_like(batch.ids)
-        attend[0, 2:-1:2] = 0
-        mask = devices.send(attend, model.device)
+        attended = np.ones_like(batch.ids)
+        attended[0, 2:-1:2] = 0
+        mask = devices.send(attended, model.device)
         bias = attention_bias(mask, None, torch.float32) if weighted else hiding_bias(mask, torch.float32)
         try:
             with evaluating(model.model):

@@ -1,9 +1,9 @@
 """Compaction: computing only the kept tokens of a text, and the test that this is exact for a model.
 
-With attention-mask removal no token attends to a removed one, so a model that takes position ids
-gives the same answer for the kept tokens alone at their original positions. Local-attention
-windows, relative positions and models that ignore position ids break this, some only on texts
-longer than a window. So it is tested, on texts as long as those it is used on.
+With attention-mask removal no token attends to a removed one, so a model with position ids gives the same
+answer for the kept tokens at their original positions. Local-attention windows, relative positions and models
+that ignore position ids break this, some only in texts longer than a window. So it is tested, on texts of the
+length it is used for.
 """
 
 from __future__ import annotations
@@ -24,15 +24,29 @@ from pertinent.removals.base import TokenRows
 logger = logging.getLogger(__name__)
 
 States = list[torch.Tensor]
-"""Hidden states (rows, length, width) of every layer, and the answer of each row (rows, …) last."""
+"""Hidden states (rows, length, width) of every layer, followed by the answer of each row (rows, …)."""
 
 
 @dataclass
 class Compaction:
-    """Tests compaction, and remembers up to which length it is exact and from which length it is not.
+    """The test of compaction, and the lengths at which it is exact.
 
-    `states` runs the model. `text_of` makes a text of a given number of tokens. `rounding` is the largest
-    relative difference that counts as rounding.
+    Attributes
+    ----------
+    states
+        A function that runs the model.
+    text_of
+        A function that makes a text with a number of tokens.
+    longest
+        The largest number of tokens.
+    pad_id
+        The id of the padding token.
+    rounding
+        The largest relative difference that counts as rounding.
+    allowed
+        Whether compaction may be used.
+    reason
+        Why it is not exact, if it is not.
     """
 
     states: Callable[[TokenBatch], States]
@@ -46,7 +60,7 @@ class Compaction:
     _fails_from: float = field(default=float("inf"), init=False)
 
     def holds(self, length: int) -> bool:
-        """Whether texts of `length` tokens may be computed without their removed tokens."""
+        """Return whether texts of `length` tokens may be computed without their removed tokens."""
         if not self.allowed or length >= self._fails_from:
             return False
         if length > self._holds_to:
@@ -60,7 +74,7 @@ class Compaction:
         try:
             difference = self._difference(text, _trial_masks(text))
         except (RuntimeError, IndexError, TypeError, ValueError) as error:
-            self.reason = f"the model cannot be run on kept tokens alone: {error}"
+            self.reason = f"the model cannot be run with only the kept tokens: {error}"
         else:
             if difference <= self.rounding:
                 self._holds_to = max(self._holds_to, length)
@@ -88,7 +102,7 @@ class Compaction:
 
 
 def _trial_masks(text: Tokens) -> Masks:
-    """Masks that keep half, a tenth, and only the two ends of the text, besides the fixed tokens."""
+    """Return masks that keep half, a tenth, and only the two ends of the text, besides the fixed tokens."""
     rng = np.random.default_rng(0)
     length = len(text.ids)
     removable = np.flatnonzero(text.feature >= 0)

@@ -1,4 +1,4 @@
-"""Torch's devices and dtypes by name, and computing on them: transfers, timing, memory given back."""
+"""Devices and dtypes of torch by name, and computing on them: transfers, timing, trimming of memory."""
 
 from __future__ import annotations
 
@@ -18,43 +18,42 @@ from pertinent.array_types import Array
 from pertinent.errors import ModelError, SettingError, unknown
 from pertinent.models.base import Answer, Model, answer_now
 
-# No cuDNN attention: it builds a new plan for every batch shape, and our shapes vary.
+# No cuDNN attention: it builds a new plan for every batch shape, and batch shapes vary.
 ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 DTYPES = ("float32", "bfloat16", "float16", "float64")
 
 GROWTH = 1 / 32
-"""Fraction by which the process may grow before memory is trimmed; frequent trims cause page faults."""
+"""Growth of the process, as a share, that triggers a trim; frequent trims cause page faults."""
 
 
 class MemoryTrimmer:
-    """Returns freed memory to the system when the process has grown, if the C library can do that.
+    """Returns freed memory to the system when the process has grown, if the C library supports it.
 
-    Our batch shapes vary, so memory freed by one batch may not fit the next, and the process would
-    keep growing.
+    Batch shapes vary, so memory freed by one batch may not fit the next, and the process would keep growing.
     """
 
     def __init__(self) -> None:
         library = ctypes.CDLL(None) if sys.platform == "linux" else None
         self._trim = getattr(library, "malloc_trim", None)
-        self._needed = 0
+        self._reference = 0
 
-    def give_back(self) -> None:
-        """Return freed memory to the system if the process has grown; call this before each batch.
+    def trim(self) -> None:
+        """Return freed memory if the process has grown; call this before each batch.
 
-        Growth is measured from the size of the process after the first batch since the last trim.
+        Growth is relative to the size of the process after the first batch since the last trim.
         """
         if self._trim is None:
             return
-        now = resident_memory()
-        self._needed = self._needed or now
-        if now > self._needed * (1 + GROWTH):
+        size = resident_memory()
+        self._reference = self._reference or size
+        if size > self._reference * (1 + GROWTH):
             self._trim(0)
-            self._needed = 0
+            self._reference = 0
 
 
 def resident_memory() -> int:
-    """The resident memory of this process in bytes (Linux)."""
+    """Return the resident memory of this process in bytes (Linux)."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
@@ -62,35 +61,37 @@ HEAP = MemoryTrimmer()
 
 
 def parse_device(device: str | torch.device) -> torch.device:
-    """The device of that name, or an error if torch does not find it or it has no memory left.
+    """Return the device of that name; raise an error if torch does not find it or it has no free memory.
 
     >>> parse_device("cpu")
     device(type='cpu')
     """
     try:
         found = torch.device(device)
-        there = found.type != "meta" and torch.empty(1, device=found).numel() == 1
+        is_usable = found.type != "meta" and torch.empty(1, device=found).numel() == 1
     except (RuntimeError, AssertionError, TypeError, ValueError, NotImplementedError) as error:
         if Model.is_out_of_memory(error):
             raise ModelError(
                 f"The device {str(device)!r} has no memory left: end other processes that use it, or choose "
                 "another `device`."
             ) from error
-        there = False
-    if not there:
-        known = " or ".join(available_devices())
-        raise SettingError(f"`device` must be one that torch finds here, {known}, but got {str(device)!r}.")
+        is_usable = False
+    if not is_usable:
+        available = " or ".join(available_devices())
+        raise SettingError(
+            f"`device` must be one that torch finds here, {available}, but got {str(device)!r}."
+        )
     return found
 
 
 def available_devices() -> list[str]:
-    """The devices that torch finds here."""
-    found = ["cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
-    return [*found, "mps"] if torch.backends.mps.is_available() else found
+    """Return the names of the devices that torch finds."""
+    names = ["cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
+    return [*names, "mps"] if torch.backends.mps.is_available() else names
 
 
 def parse_dtype(dtype: str | torch.dtype) -> torch.dtype:
-    """The floating-point dtype of that name.
+    """Return the floating-point dtype of that name.
 
     >>> parse_dtype("bfloat16")
     torch.bfloat16
@@ -98,13 +99,12 @@ def parse_dtype(dtype: str | torch.dtype) -> torch.dtype:
     name = str(dtype).removeprefix("torch.")
     if name not in DTYPES:
         raise unknown("dtype", name, DTYPES)
-    found = getattr(torch, name)
-    assert isinstance(found, torch.dtype)
-    return found
+    parsed: torch.dtype = getattr(torch, name)
+    return parsed
 
 
 def device_and_dtype(module: torch.nn.Module) -> tuple[torch.device, torch.dtype]:
-    """The device and dtype of a module."""
+    """Return the device and floating-point dtype of a module."""
     for tensor in chain(module.parameters(), module.buffers()):
         if tensor.is_floating_point():
             return tensor.device, tensor.dtype
@@ -133,27 +133,27 @@ def run(device: torch.device, forward: Callable[[], torch.Tensor], *, gradients:
     """Run `forward`, which may need `gradients`; on CUDA, return before it has finished."""
     with torch.no_grad() if gradients else torch.inference_mode():
         if device.type != "cuda":
-            HEAP.give_back()
+            HEAP.trim()
             return answer_now(lambda: np.asarray(forward().float().cpu()))
         start = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         end = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         start.record(torch.cuda.current_stream(device))
         outputs = forward().float()
-        here = torch.empty(outputs.shape, dtype=outputs.dtype, pin_memory=True)
-        here.copy_(outputs, non_blocking=True)
+        on_host = torch.empty(outputs.shape, dtype=outputs.dtype, pin_memory=True)
+        on_host.copy_(outputs, non_blocking=True)
         end.record(torch.cuda.current_stream(device))
 
     def wait() -> Array:
         end.synchronize()
-        return here.numpy()
+        return on_host.numpy()
 
     return Answer(wait, lambda: start.elapsed_time(end) / 1000, end.query)
 
 
 def disable_onednn(device: torch.device, dtype: torch.dtype) -> AbstractContextManager[None]:
-    """Disable oneDNN on the CPU: it keeps a plan for every batch shape, and our shapes vary.
+    """Disable oneDNN for float32 on the CPU: it keeps a plan for every batch shape, and batch shapes vary.
 
-    Only for float32, which torch computes as fast without it.
+    For float32, torch is as fast without it.
     """
     if device.type != "cpu" or dtype != torch.float32 or not torch.backends.mkldnn.enabled:
         return nullcontext()
@@ -161,15 +161,15 @@ def disable_onednn(device: torch.device, dtype: torch.dtype) -> AbstractContextM
 
 
 def in_full_precision() -> AbstractContextManager[None]:
-    """Full float32 precision in matrix products, whatever the user's setting."""
-    allowed = torch.get_float32_matmul_precision()
-    return nullcontext() if allowed == "highest" else _set_precision(allowed)
+    """Compute matrix products in full float32 precision."""
+    precision = torch.get_float32_matmul_precision()
+    return nullcontext() if precision == "highest" else _raise_precision(precision)
 
 
 @contextmanager
-def _set_precision(allowed: str) -> Iterator[None]:
+def _raise_precision(before: str) -> Iterator[None]:
     torch.set_float32_matmul_precision("highest")
     try:
         yield
     finally:
-        torch.set_float32_matmul_precision(allowed)
+        torch.set_float32_matmul_precision(before)

@@ -1,4 +1,4 @@
-"""Evaluating a module without a trace: afterwards the module and torch's settings are as they were."""
+"""Evaluation of a module that leaves the module and torch's settings unchanged."""
 
 from __future__ import annotations
 
@@ -21,64 +21,64 @@ WORK_PER_THREAD = 2**28
 mostly wait for each other, which takes long on a busy machine."""
 
 
-class _Turns:
+class _SharedLock:
     """A lock that many threads share, or that one thread holds exclusively.
 
-    A thread that shares the lock may ask for it exclusively: it gives up its shares meanwhile, so that two
-    such threads never wait for each other. While a thread waits, no further thread may share the lock.
+    A thread that shares the lock may request it exclusively. It gives up its shares meanwhile, so that two
+    such threads do not wait for each other. While a thread waits, no further thread may share the lock.
     """
 
     def __init__(self) -> None:
         self._changed = Condition()
-        self._own = local()
-        self._alone: int | None = None
-        self._sharing = self._waiting = 0
+        self._thread = local()
+        self._owner: int | None = None
+        self._n_shares = self._n_waiting = 0
 
     @contextmanager
     def shared(self) -> Iterator[None]:
-        """Share the lock: no other thread changes anything meanwhile."""
-        held = getattr(self._own, "held", 0)
-        if self._alone == get_ident():
+        """Share the lock, so that no other thread holds it exclusively."""
+        held = getattr(self._thread, "held", 0)
+        if self._owner == get_ident():
             yield
             return
         with self._changed:
-            self._changed.wait_for(lambda: held or (self._alone is None and not self._waiting))
-            self._sharing += 1
-            self._own.held = held + 1
+            self._changed.wait_for(lambda: held or (self._owner is None and not self._n_waiting))
+            self._n_shares += 1
+            self._thread.held = held + 1
         try:
             yield
         finally:
             with self._changed:
-                self._sharing -= 1
-                self._own.held = held
+                self._n_shares -= 1
+                self._thread.held = held
                 self._changed.notify_all()
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Hold the lock exclusively, in order to change something."""
-        if self._alone == get_ident():
+    def exclusive(self) -> Iterator[None]:
+        """Hold the lock exclusively."""
+        if self._owner == get_ident():
             yield
             return
-        held = getattr(self._own, "held", 0)
+        held = getattr(self._thread, "held", 0)
         with self._changed:
-            self._sharing -= held
-            self._waiting += 1
+            self._n_shares -= held
+            self._n_waiting += 1
             self._changed.notify_all()
-            self._changed.wait_for(lambda: self._alone is None and not self._sharing)
-            self._waiting -= 1
-            self._alone = get_ident()
+            self._changed.wait_for(lambda: self._owner is None and not self._n_shares)
+            self._n_waiting -= 1
+            self._owner = get_ident()
         try:
             yield
         finally:
             with self._changed:
-                self._alone = None
-                self._sharing += held
+                self._owner = None
+                self._n_shares += held
                 self._changed.notify_all()
 
 
-_TURNS = _Turns()
-alone = _TURNS.alone
-"""Must be entered while a module or torch's settings, which apply to all threads, are changed for a while."""
+_LOCK = _SharedLock()
+exclusive = _LOCK.exclusive
+"""The context in which a module, or a setting of torch that applies to all threads, is changed."""
 
 
 @contextmanager
@@ -87,21 +87,21 @@ def evaluating(
     work: float = math.inf,
     setting: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Iterator[None]:
-    """Evaluate `module` in eval mode. Threads wait for each other only where something must be changed.
+    """Evaluate `module` in eval mode. Threads wait for each other only if something must be changed.
 
     Parameters
     ----------
     work
         The approximate number of multiplications, which decides how many threads torch uses.
     setting
-        A function whose context changes one of torch's settings, or is a `nullcontext` if it need not.
+        A function that returns a context with a setting of torch, or a `nullcontext` if it has that setting.
     """
     with ExitStack() as stack:
-        stack.enter_context(_TURNS.shared())  # so that no thread has anything changed while we look
+        stack.enter_context(_LOCK.shared())  # no other thread may change anything during the checks
         changes = [_eval_mode(module), _attention_kernels(), setting()]
         changes = [change for change in changes if not isinstance(change, nullcontext)]
         if changes:
-            stack.enter_context(alone())
+            stack.enter_context(exclusive())
         for change in changes:
             stack.enter_context(change)
         if work < WORK_PER_THREAD * torch.get_num_threads():
@@ -111,9 +111,9 @@ def evaluating(
 
 @contextmanager
 def without_new_hooks(module: torch.nn.Module) -> Iterator[None]:
-    """Remove forward hooks that a call leaves behind, as for hidden states: a model keeps none of ours."""
-    parts = [part for part in _parts(module) if part is not None]
-    with alone():
+    """Remove forward hooks and attributes that calls of transformers add, such as for hidden states."""
+    parts = _submodules(module)
+    with exclusive():
         before = [(set(part._forward_hooks), set(part.__dict__)) for part in parts]  # noqa: SLF001
         try:
             yield
@@ -126,21 +126,23 @@ def without_new_hooks(module: torch.nn.Module) -> Iterator[None]:
 
 
 def _attention_kernels() -> AbstractContextManager[None]:
-    """Allow only kernels that suit batches of varying shape; a `nullcontext` if that is so already."""
+    """Allow only kernels that suit batches of varying shape; a `nullcontext` if no others are enabled."""
     kernels: Any = torch.backends.cuda
-    plain = kernels.flash_sdp_enabled() and kernels.mem_efficient_sdp_enabled() and kernels.math_sdp_enabled()
+    enabled = (
+        kernels.flash_sdp_enabled() and kernels.mem_efficient_sdp_enabled() and kernels.math_sdp_enabled()
+    )
     cudnn = torch.cuda.is_initialized() and kernels.cudnn_sdp_enabled()  # type: ignore[no-untyped-call]
-    return nullcontext() if plain and not cudnn else sdpa_kernel(ATTENTION)
+    return nullcontext() if enabled and not cudnn else sdpa_kernel(ATTENTION)
 
 
 def _eval_mode(module: torch.nn.Module) -> AbstractContextManager[None]:
-    """Switch every part of the module to eval mode; a `nullcontext` if all parts are in it."""
-    training = [part for part in _parts(module) if part is not None and part.training]
-    return _switched(training) if training else nullcontext()
+    """Switch all submodules to eval mode; a `nullcontext` if they are in it."""
+    training = [part for part in _submodules(module) if part.training]
+    return _switched_to_eval(training) if training else nullcontext()
 
 
 @contextmanager
-def _switched(training: list[torch.nn.Module]) -> Iterator[None]:
+def _switched_to_eval(training: list[torch.nn.Module]) -> Iterator[None]:
     for part in training:
         part.training = False
     try:
@@ -150,23 +152,22 @@ def _switched(training: list[torch.nn.Module]) -> Iterator[None]:
             part.training = True
 
 
-def _parts(module: torch.nn.Module) -> list[torch.nn.Module | None]:
-    """The module and all modules in it; four times as fast as ``module.modules()``."""
-    parts: list[torch.nn.Module | None] = [module]
-    for part in parts:
-        if part is not None and part._modules:  # noqa: SLF001
-            parts.extend(part._modules.values())  # noqa: SLF001
+def _submodules(module: torch.nn.Module) -> list[torch.nn.Module]:
+    """Return the module and all modules in it; four times as fast as ``module.modules()``."""
+    parts = [module]
+    for part in parts:  # grows
+        parts += [child for child in part._modules.values() if child is not None]  # noqa: SLF001
     return parts
 
 
 @cache
 def _openmp() -> ThreadpoolController:
-    """The pool of torch's threads; its limit holds for the calling thread alone."""
+    """Return the pool of torch's threads; its limit applies only to the calling thread."""
     return ThreadpoolController().select(user_api="openmp")
 
 
 def n_weights(module: torch.nn.Module) -> float:
-    """Number of parameters that take part in matrix products (embeddings excluded); infinity if not known."""
+    """Return the number of parameters in matrix products (without embeddings); infinity if it is unknown."""
     weights = [
         weight
         for part in module.modules()

@@ -1,4 +1,4 @@
-"""A copy of a model whose layers are given random parameters, one after the other (Adebayo et al. 2018)."""
+"""A copy of a model whose layers are randomised one after the other (Adebayo et al. 2018)."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ _CONTAINERS = (*_LISTS, nn.ModuleDict)
 
 
 class RandomisedModel:
-    """A copy of a model, whose layers `randomise` gives new parameters; the model itself never changes.
+    """A copy of a model whose layers can be given random parameters; the model itself does not change.
 
-    The modules of a layer are initialised anew by their own ``reset_parameters``. Parameters of a module
-    without it are permuted, which keeps their mean and spread; those that are all equal stay as they
-    are. The draws depend on the seed and the name of the layer: they are the same on every device,
-    whatever other layers are randomised. Torch's own random state is left as it was.
+    Modules of a layer are reinitialised by their ``reset_parameters``. Parameters of a module without it are
+    permuted, which keeps their mean and spread; parameters that are all equal do not change. The draws depend
+    only on the seed and the name of the layer, so they are the same on every device. Torch's random state
+    does not change.
     """
 
     def __init__(self, model: Model, seed: int) -> None:
         module_of(model)
         shared = [model.background, model.tokenizer, model.processor]
         try:
-            self.model = deepcopy(model, {id(own): own for own in shared if own is not None})
+            self.model = deepcopy(model, {id(part): part for part in shared if part is not None})
         except Exception as error:
             raise ModelError(
-                f"The model cannot be copied, and its own parameters must not change: {error}"
+                f"The model cannot be copied, and its parameters must not change: {error}"
             ) from error
         self._module = module_of(self.model)
         self._seed = seed
 
     def randomise(self, layer: str) -> None:
-        """Give a layer that `layers_of` names random parameters, with all modules in it."""
+        """Give random parameters to a layer named by `layers_of`, including all modules in it."""
         self.model.forget()
         whole = dict(self._module.named_modules()).get(layer, self._module)
         with torch.random.fork_rng(devices=[]), torch.no_grad():
-            # Not torch.manual_seed, which would seed the generators of all devices, too.
+            # Not torch.manual_seed, which also seeds the generators of all devices.
             torch.default_generator.manual_seed(int(generator(self._seed, "sanity", layer).integers(2**62)))
             for part in whole.modules():
                 if _has_parameters(part, recurse=False):
-                    _copy_into(part, _randomised(part, layer))
+                    _copy_tensors(_randomised_copy(part, layer), part)
 
 
 def module_of(model: Model) -> nn.Module:
-    """The torch module that a model wraps; an error if there are no parameters to randomise."""
+    """Return the torch module that a model wraps; raise a `ModelError` if it has no parameters."""
     module = model.module
     if not isinstance(module, nn.Module):
         raise ModelError(
@@ -63,11 +63,11 @@ def module_of(model: Model) -> nn.Module:
 
 
 def layers_of(model: Model, named: Sequence[str] | None = None) -> list[str]:
-    """The names of the layers from the output down: in the order of their registration, reversed.
+    """Return the names of the layers from the output down, in reverse order of their registration.
 
-    A member of a ``Sequential`` or ``ModuleList``, such as a block of a transformer, is one layer;
-    elsewhere each module with parameters of its own. With `named`, these modules alone, each with all
-    that is in it.
+    A member of a ``Sequential`` or ``ModuleList``, such as a block of a transformer, is one layer. Elsewhere
+    each module with direct parameters is one. With `named`, the layers are these modules, each with all
+    modules in it.
     """
     module = module_of(model)
     layers = list(_layers(module, ""))
@@ -82,7 +82,7 @@ def layers_of(model: Model, named: Sequence[str] | None = None) -> list[str]:
 
 
 def _layers(module: nn.Module, path: str) -> Iterator[str]:
-    """Names of layers in the order of their registration; parameters of the whole are named by its class."""
+    """Yield the names of layers in the order of registration; the module itself is named by its class."""
     if _has_parameters(module, recurse=False):
         yield path or type(module).__name__
     for name, part in module.named_children():
@@ -97,23 +97,24 @@ def _has_parameters(module: nn.Module, *, recurse: bool = True) -> bool:
     return next(module.parameters(recurse=recurse), None) is not None
 
 
-def _randomised(part: nn.Module, layer: str) -> nn.Module:
-    """A copy on the CPU, where draws are the same for every device, with random parameters of its own."""
+def _randomised_copy(part: nn.Module, layer: str) -> nn.Module:
+    """Return a copy with random parameters, on the CPU, where draws are the same for every device."""
     fresh = deepcopy(part).cpu()
     reset = getattr(fresh, "reset_parameters", None)
     if reset is None:
-        for own in fresh.parameters(recurse=False):
-            own.copy_(own.flatten()[torch.randperm(own.numel())].reshape(own.shape))
+        for parameter in fresh.parameters(recurse=False):
+            permutation = torch.randperm(parameter.numel())
+            parameter.copy_(parameter.flatten()[permutation].reshape(parameter.shape))
         return fresh
     try:
         reset()
     except Exception as error:
-        raise ModelError(f"The layer {layer!r} cannot be initialised anew: {error}") from error
+        raise ModelError(f"The layer {layer!r} cannot be reinitialised: {error}") from error
     return fresh
 
 
-def _copy_into(part: nn.Module, fresh: nn.Module) -> None:
-    """Copy the module's own parameters and buffers, such as a normalisation's statistics, from `fresh`."""
-    own, new = ([*of.parameters(recurse=False), *of.buffers(recurse=False)] for of in (part, fresh))
-    for mine, other in zip(own, new, strict=True):
-        mine.copy_(other)
+def _copy_tensors(source: nn.Module, target: nn.Module) -> None:
+    """Copy the direct parameters and buffers of a module, such as a normalisation's statistics."""
+    new, old = ([*m.parameters(recurse=False), *m.buffers(recurse=False)] for m in (source, target))
+    for from_tensor, to_tensor in zip(new, old, strict=True):
+        to_tensor.copy_(from_tensor)

@@ -1,26 +1,28 @@
-"""How inputs are drawn: the base, which lists features, and one drawing for each modality that has its own.
+"""Drawings of inputs: a base that lists features, and one drawing for each modality that shows more.
 
-A modality names its drawing (`Modality.drawing`); one without is drawn by the base.
+A modality names its drawing in `Modality.drawing`; the base draws the inputs of one without.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 from rich.console import Console, RenderableType
 
 from pertinent.array_types import Array, Floats, Masks
 from pertinent.inputs.base import Input
-from pertinent.inputs.modality import modality_named
+from pertinent.inputs.modality import InputLimits, modality_named
 from pertinent.printable import shorten
 from pertinent.rendering import pairs
 from pertinent.rendering.html import Markup, from_template
 from pertinent.rendering.wording import on_one_line
 
 if TYPE_CHECKING:
+    from pertinent.models.base import Model
     from pertinent.rendering.panels import Panel
     from pertinent.results.explanation import Explanation
 
@@ -28,14 +30,15 @@ _MOST_IN_HEAT_MAP = 8
 
 
 class Drawing:
-    """Draws inputs that are nothing but a list of features; subclasses draw what else there is to see.
+    """Draws inputs as a list of features; subclasses draw what else there is to see.
+
+    In HTML an element with ``data-features="3 4"`` stands for these features: on the web page a click on it
+    removes them.
 
     Attributes
     ----------
     lists_features
-        Whether the bars of the features are all that is drawn, so that they stand in the input's order.
-    clips_outliers
-        Whether colours are clipped, so that a few large scores do not make all others pale.
+        Whether the bars of the features are the whole drawing, so that they keep the input's order.
     underlines
         Whether features of the smallest chosen set are underlined.
     plot_height
@@ -43,66 +46,87 @@ class Drawing:
     """
 
     lists_features: ClassVar[bool] = True
-    clips_outliers: ClassVar[bool] = False
     underlines: ClassVar[bool] = False
     plot_height: ClassVar[float] = 0.0
 
     def beginning(self, input: Any) -> str:
-        """The beginning of the input in a line, or a small picture of it, for the index of a page."""
+        """Return the beginning of the input on one line, or a thumbnail, for the index of a page."""
         names, values = input.features, input.shown()
         pairs = zip(names, values or names, strict=True)
         return beginning_of(names if values is None else [f"{name}={value}" for name, value in pairs])
 
     def has_unread(self, input: Any) -> bool:
-        """Whether some of what is drawn was not read by the model."""
+        """Return whether the drawing shows parts that the model did not read."""
         return False
 
-    def plain(self, input: Any) -> dict[str, Any]:
-        """What the web page draws besides the features' names and values, as plain data."""
-        return {}
-
-    def heat_map(self, input: Any, share: Floats) -> str | None:
-        """The features in colours, from −1 to 1, as the data URI of a picture that lies over the input."""
-        return None
+    def heading(self, e: Explanation) -> str:
+        """Return the answer of the model that heads an explanation: the predicted class."""
+        return e.classes[e.prediction.column]
 
     def column_shares(self, e: Explanation) -> dict[int, Floats]:
-        """How strongly each feature is coloured for each column, if the columns share one scale."""
+        """Return each feature's colour from −1 to 1 by column, if the columns share one scale."""
         return {}
+
+    # -- terminal ------------------------------------------------------------------------------------
 
     def terminal(
         self, panel: Panel, console: Console, width: int, *, colour: bool
     ) -> Iterator[RenderableType]:
-        """The input coloured by score or, without `colour`, with marks, `width` characters wide."""
+        """Yield the input coloured by score or, without `colour`, with marks; `width` characters wide."""
         yield from ()
 
     def terminal_input(self, input: Any, *, colour: bool) -> RenderableType | None:
-        """The input as it was given, if it cannot be made out where it is coloured."""
+        """Return the original input, if the coloured one does not show it."""
         return None
 
+    # -- HTML ----------------------------------------------------------------------------------------
+
     def html(self, panel: Panel, *, small: bool = False) -> Markup:
-        """The input coloured by score; `small` if several classes stand side by side."""
+        """Return the input coloured by score; `small` if several classes are side by side."""
         return Markup()
 
     def html_input(self, input: Any) -> Markup:
-        """The input as it was given, if it cannot be made out where it is coloured."""
+        """Return the original input, if the coloured one does not show it."""
         return Markup()
 
     def html_set(self, input: Any, mask: Masks, caption: str) -> Markup:
-        """The features of a set as a picture, if they are better seen than named."""
+        """Return a picture of the features of a set, if it shows more than their names."""
         return Markup()
 
     def html_pairs(self, panel: Panel) -> Markup:
-        """A picture of the strongest pairs of features: a heat map of their interactions."""
+        """Return a picture of the strongest pairs of features: a heat map of their interactions."""
         e = panel.explanation
         features, share = pairs.joined_features(e, _MOST_IN_HEAT_MAP), pairs.relative_interactions(e)
         return from_template("heat_map.html", e=e, features=features, share=share, pairs=pairs)
 
+    def form(self, fields: Mapping[str, Any], model: Model, limits: InputLimits) -> Markup:
+        """Return the part of the web page's form in which a user edits an input.
+
+        `fields` has ``None`` for fields that are not filled in. Elements are named as the fields that
+        `Modality.from_fields` reads. A number input gives a number, a checkbox a flag, and a fieldset with a
+        name an object.
+        """
+        return from_template("form_values.html", fields=fields, limits=limits)
+
+    def html_study(self, input: Any, chosen: Masks, *, alone: bool = False, can_mark: bool = False) -> Markup:
+        """Return the input in a question of a study, with the chosen features highlighted.
+
+        If `alone`, only the chosen features are shown; if `can_mark`, each feature has a checkbox named
+        ``answer`` with its number as value. Scores must not be visible.
+        """
+        values, shown = input.shown() or ("",) * input.n_features, chosen if alone else np.ones_like(chosen)
+        rows = [(i, input.features[i], values[i], chosen[i]) for i in np.flatnonzero(shown).tolist()]
+        left = input.n_features - len(rows)
+        return from_template("study_row.html", rows=rows, left=left, can_mark=can_mark, nouns=nouns_of(input))
+
+    # -- plots ---------------------------------------------------------------------------------------
+
     def pictures(self, panel: Panel) -> tuple[Array, ...]:
-        """Pictures (height, width, 3) for a plot: the input, its heat map and the marked features, if any."""
+        """Return pictures (height, width, 3): the input, its heat map and the marked features, if any."""
         return ()
 
     def height_of_plot(self, panel: Panel) -> float:
-        """The height of what `plot` draws of this explanation, in inches."""
+        """Return the height of what `plot` draws of this explanation, in inches."""
         return self.plot_height
 
     def plot(self, axes: Any, panel: Panel) -> None:
@@ -110,16 +134,23 @@ class Drawing:
 
 
 def drawing_of(input: Input) -> Drawing:
-    """The drawing of the input's modality."""
-    return _drawing(modality_named(input.kind).drawing or Drawing)
+    """Return the drawing of the input's modality."""
+    return drawing_named(input.kind)
 
 
 @cache
-def _drawing(named: Any) -> Drawing:
-    made: Drawing = (resolve_name(named) if isinstance(named, str) else named)()
+def drawing_named(kind: str) -> Drawing:
+    """Return the drawing of a modality."""
+    drawing = modality_named(kind).drawing or Drawing
+    made: Drawing = (resolve_name(drawing) if isinstance(drawing, str) else drawing)()
     return made
 
 
+def nouns_of(input: Input) -> tuple[str, str]:
+    """Return what people call the input, and one of its features."""
+    return modality_named(input.kind).nouns
+
+
 def beginning_of(parts: Sequence[str]) -> str:
-    """The beginning of several texts, on one line."""
+    """Return the beginning of several texts, on one line."""
     return shorten(on_one_line(" · ".join(parts)), 120)

@@ -1,115 +1,118 @@
-"""Images: the image itself, the heat map over it, and the features that a set keeps."""
+"""Drawings of images: the image, the heat map over it, and the features that a set keeps."""
 
 from __future__ import annotations
 
-import struct
-import zlib
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from io import BytesIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console, RenderableType
 from rich.text import Text
 
 from pertinent._optional import optional
-from pertinent.array_types import Array, Floats, Masks
+from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.errors import MissingExtra
-from pertinent.inputs.image import ImageInput
+from pertinent.inputs.image import ImageInput, to_bytes
+from pertinent.inputs.image_files import data_uri
+from pertinent.inputs.modality import InputLimits
 from pertinent.rendering import pairs
 from pertinent.rendering import wording as say
-from pertinent.rendering.colours import MARKS, Look, mark_numbers, rgb
+from pertinent.rendering.colours import MARKS, NEUTRAL, Look, mark_numbers, rgb
 from pertinent.rendering.drawings import Drawing
 from pertinent.rendering.html import Markup, from_template
 from pertinent.rendering.panels import Panel
 
-_OUTLINE = np.array([0x5C, 0x62, 0x6D], dtype=np.uint8)
-_STEEP, _OUTLINED = 0.12, 0.08
-"""The least difference of neighbours that an outline divides, as a share of the range of brightness; and the
-largest share of the pixels that are outlines."""
+if TYPE_CHECKING:
+    from pertinent.models.base import Model
 
 _LARGE, _SMALL, _COMPACT, _THUMBNAIL = 512, 192, 128, 32
 """The longest sides of pictures in HTML, in pixels."""
 
-_FINEST = 64
-"""The longest side of the grid of features of a picture on the web page."""
+_COARSE = 200
+"""Pictures of fewer pixels are enlarged without smoothing."""
+
+_FINEST = 128
+"""The longest side of the grid on which the outlines of features are drawn."""
 
 _WIDEST = 32
 """The longest side of a picture in a terminal, in characters."""
 
-_OVER = 0.7
-"""The opacity of a heat map that lies over its image on a page of many."""
-
 _PAIRS = 4
-"""How many pairs of features have a picture."""
+"""Number of pairs of features that have a picture."""
 
 _RAMP = np.array(list(" .:-=+*#%@"))
+
+_STRENGTH = 0.6
+"""Opacity of the grey image under a heat map, as in report.css."""
+
+_VIOLET, _BORDER = "7a3fd0", 5
+"""Colour of the border of highlighted parts, which few images have, and its width in pixels."""
+
+_MARK = 0.6
+"""Size of the checkbox of a part of any shape, as a share of the side of the square with its area."""
 
 
 class ImageDrawing(Drawing):
     """Draws an image and its heat map."""
 
     lists_features = False
-    clips_outliers = True
 
     def beginning(self, input: Any) -> str:
-        """A small picture."""
-        return from_template("thumbnail.html", source=data_uri(resized(original(input), _THUMBNAIL)))
-
-    def plain(self, input: Any) -> dict[str, Any]:
-        """The picture, and a grid that says which feature a click on it means."""
-        step = -(-max(input.labels.shape) // _FINEST)
-        return {
-            "image": data_uri(resized(original(input), _LARGE)),
-            "grid": input.labels[::step, ::step].tolist(),
-        }
-
-    def heat_map(self, input: Any, share: Floats) -> str:
-        """The heat map in the colours of the legend."""
-        return data_uri(rgb(resized(share[input.labels], _LARGE)))
+        """Return a thumbnail."""
+        return from_template("thumbnail.html", source=_picture_uri(input, _THUMBNAIL))
 
     def terminal(
         self, panel: Panel, console: Console, width: int, *, colour: bool
     ) -> Iterator[RenderableType]:
-        """The heat map."""
+        """Yield the heat map."""
         input: Any = panel.explanation.input
         heat = panel.share[input.labels]
         yield half_blocks(rgb(heat)) if colour else _characters(MARKS, mark_numbers(_halved(heat)))
 
     def terminal_input(self, input: Any, *, colour: bool) -> RenderableType:
-        """The image; in characters it is denser where it is brighter."""
+        """Return the image; in characters it is denser where it is brighter."""
         if colour:
-            return half_blocks(original(input))
-        light = _halved(original(input).mean(axis=-1) / 255)
+            return half_blocks(input.picture)
+        light = _halved(input.picture.mean(axis=-1) / 255)
         return _characters(_RAMP, np.minimum(light * len(_RAMP), len(_RAMP) - 1).astype(np.int64))
 
     def html(self, panel: Panel, *, small: bool = False) -> Markup:
-        """The heat map; if it is small, beside the marked features; on a page of many, over the image."""
-        if panel.look.compact and not small:
-            return _overlay(panel)
-        e, (_, heat, top) = panel.explanation, self.pictures(panel)
+        """Return the heat map over the image; if it is small, beside the marked features."""
+        e, look = panel.explanation, panel.look
+        input: Any = e.input
         best = ", ".join(f"{e.features[i]} {say.score_text(e, i)}" for i in e.ranking[:3].tolist())
-        opacity = panel.look.opacity
-        caption = "heat map" if opacity is None else f"heat map, {100 * opacity:.0f}% over the image"
-        if not small:
-            return _figure(heat, f"Heat map; the most important: {best}", caption, kind="over")
-        alt = f"Heat map for {panel.name}; the most important: {best}"
-        return _figure(resized(heat, _SMALL), alt, caption) + _figure(
-            resized(top, _SMALL), f"The top features for {panel.name}", f"the top {panel.marked.sum():,}"
+        name = f" for {panel.name}" if small else ""
+        size = _COMPACT if look.compact else _SMALL if small else _LARGE
+        overlay = from_template(
+            "overlay.html",
+            image=_picture_uri(input, size),
+            heat=data_uri(resized(look.layer(panel.share[input.labels]), size)),
+            alt=f"Heat map{name}; the most important: {best}",
+            caption="heat map over the image",
+            is_coarse=max(input.labels.shape) < _COARSE,
+            areas=_areas(input) if look.interactive else None,
+            titles=[f"{name} {score}" for name, score in zip(e.features, say.score_texts(e), strict=True)],
         )
+        if not small:
+            return overlay
+        top = resized(kept(input, panel.marked), _SMALL)
+        return overlay + _figure(top, f"The top features{name}", f"the top {panel.marked.sum():,}")
 
     def html_input(self, input: Any) -> Markup:
-        """The image as it was given."""
+        """Return the original image."""
         height, width = input.labels.shape
-        return _figure(original(input), f"The image, {width} × {height} pixels", "image")
+        return _figure(input.picture, f"The image, {width} × {height} pixels", "image")
 
     def html_set(self, input: Any, mask: Masks, caption: str) -> Markup:
-        """The features of a set, the others faded."""
+        """Return the image with the features outside the set faded."""
         return _figure(kept(input, mask), f"The {mask.sum()} features kept", caption)
 
     def html_pairs(self, panel: Panel) -> Markup:
-        """The two features of each of the strongest pairs, the rest of the image faded."""
+        """Return a picture of each of the strongest pairs, the rest of the image faded."""
         e = panel.explanation
         input: Any = e.input
         pictures = []
@@ -118,57 +121,45 @@ class ImageDrawing(Drawing):
             pictures.append(_figure(kept(input, both), pairs.names_text(e, i, j), pairs.value_text(e, i, j)))
         return Markup('<div class="pictures small">{}</div>').format(Markup().join(pictures))
 
+    def form(self, fields: Mapping[str, Any], model: Model, limits: InputLimits) -> Markup:
+        """Return a place to drop an image."""
+        return from_template("form_image.html", fields=fields)
+
+    def html_study(self, input: Any, chosen: Masks, *, alone: bool = False, can_mark: bool = False) -> Markup:
+        """Return the image with a border around the chosen parts; the others are faded or, alone, grey."""
+        if can_mark:
+            picture = resized(input.picture, _LARGE, least=_LARGE)
+        elif alone:
+            grey = np.frombuffer(bytes.fromhex(NEUTRAL[1:]), dtype=np.uint8)
+            inside = chosen[input.labels]
+            picture = _bordered(np.where(inside[..., None], input.picture, grey), inside)
+        else:
+            picture = _bordered(kept(input, chosen), chosen[input.labels])
+        shown = Markup('<img src="{}" alt="The image">').format(data_uri(picture))
+        boxes = [_box(input, i) for i in range(input.n_features)] if can_mark else []
+        return from_template("study_picture.html", picture=shown, boxes=boxes)
+
     def pictures(self, panel: Panel) -> tuple[Array, ...]:
-        """The image, its heat map, and the marked features."""
+        """Return the image, its heat map, and the marked features."""
         input: Any = panel.explanation.input
-        heat = painted(input, panel.share[input.labels], panel.look)
-        return original(input), heat, kept(input, panel.marked)
-
-
-def original(input: ImageInput) -> Array:
-    """The image as bytes (height, width, 3); values outside [0, 1] are rescaled to it."""
-    return _to_bytes(_unit(input))
+        return input.picture, painted(input, panel.share[input.labels], panel.look), kept(input, panel.marked)
 
 
 def painted(input: ImageInput, heat: Floats, look: Look) -> Array:
-    """A heat (height, width) in [−1, 1] in the colours of the legend, with the outlines of the image.
-
-    A small image is enlarged, so that its outlines are thin. With an opacity the heat is mixed with the grey
-    image instead.
-    """
-    colours, light = look.rgb(heat), _unit(input).mean(axis=-1)
-    if look.opacity is not None:
-        return _to_bytes(look.opacity * colours / 255 + (1 - look.opacity) * light[..., None])
-    times = max(1, _LARGE // 2 // max(heat.shape))
-    found = np.repeat(np.repeat(colours, times, axis=0), times, axis=1)
-    found[_outlines(light, times)] = _OUTLINE
-    return found
-
-
-def _outlines(light: Floats, times: int) -> Masks:
-    """Where an image that is enlarged so many times has lines.
-
-    In a large image where brightness changes most; in a small one between its bright and its dark pixels.
-    """
-    light = light if times == 1 else light > (light.min() + light.max()) / 2
-    light = light.astype(np.float64)
-    steps = np.stack([np.abs(np.diff(light, axis=a, append=light.take([-1], axis=a))) for a in (0, 1)])
-    steepest = float(np.quantile(steps.max(axis=0), 1 - _OUTLINED)) if times == 1 else 0.0
-    below, beside = steps > max(_STEEP * np.ptp(light), steepest)
-    found = np.zeros((light.shape[0] * times, light.shape[1] * times), dtype=np.bool_)
-    for side in range(times - max(1, times // 10), times):
-        found[side::times] |= below.repeat(times, axis=1)
-        found[:, side::times] |= beside.repeat(times, axis=0)
-    return found
+    """Return the image, grey and pale, under a heat (height, width) in [−1, 1], as bytes."""
+    layer = look.layer(heat) / 255
+    pale = 1 - _STRENGTH * (1 - input.unit_pixels.mean(axis=-1, keepdims=True))
+    return to_bytes(layer[..., 3:] * layer[..., :3] + (1 - layer[..., 3:]) * pale)
 
 
 def kept(input: ImageInput, mask: Masks) -> Array:
-    """The image with the features outside the mask faded to grey."""
-    return _to_bytes(np.where(mask[input.labels][..., None], _unit(input), 0.2 * _unit(input) + 0.75))
+    """Return the image with the features outside the mask faded to grey."""
+    pixels = input.unit_pixels
+    return to_bytes(np.where(mask[input.labels][..., None], pixels, 0.2 * pixels + 0.75))
 
 
 def resized(picture: Array, most: int, *, least: int = 0) -> Array:
-    """A picture whose longer side is at most `most` pixels; a small one is enlarged towards `least`."""
+    """Return a picture with a longer side of at most `most` pixels; a small one is enlarged to `least`."""
     longer = max(picture.shape[:2])
     if longer > most:
         step = -(-longer // most)
@@ -182,26 +173,8 @@ def resized(picture: Array, most: int, *, least: int = 0) -> Array:
     return picture.repeat(times, axis=0).repeat(times, axis=1)
 
 
-def data_uri(picture: Array) -> str:
-    """Bytes (height, width, 3) as a PNG data URI."""
-    return "data:image/png;base64," + b64encode(png(picture)).decode()
-
-
-def png(picture: Array) -> bytes:
-    """Bytes (height, width, 3) as a PNG file (ISO/IEC 15948), each line unfiltered."""
-    height, width, _ = picture.shape
-    lines = np.concatenate([np.zeros((height, 1), np.uint8), picture.reshape(height, -1)], axis=1)
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    body = zlib.compress(lines.tobytes(), 9)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", body) + chunk(b"IEND", b"")
-
-
 def half_blocks(picture: Array) -> Text:
-    """A picture of the terminal's size, two pixels to a character."""
+    """Return a picture of the terminal's size, two pixels to a character."""
     picture = _even(picture)
     text = Text(no_wrap=True)
     for upper, lower in zip(picture[::2], picture[1::2], strict=True):
@@ -212,63 +185,87 @@ def half_blocks(picture: Array) -> Text:
     return text
 
 
-def _figure(picture: Array, alt: str, caption: str, kind: str = "") -> Markup:
-    """A picture with its alternative text and a caption; the pixels of a small one can be seen."""
-    picture = resized(picture, _LARGE)
-    kind = f"{kind} {'coarse' if max(picture.shape) < 200 else ''}".strip()
-    return from_template("figure.html", source=data_uri(picture), alt=alt, caption=caption, kind=kind)
+@dataclass(frozen=True)
+class Areas:
+    """The outline of each feature as the path of an SVG of this size."""
+
+    width: int
+    height: int
+    paths: tuple[str, ...]
 
 
-def _overlay(panel: Panel) -> Markup:
-    """The heat map over the image, both in few bytes."""
-    e = panel.explanation
-    input: Any = e.input
-    opacity = _OVER if panel.look.opacity is None else panel.look.opacity
-    return from_template(
-        "overlay.html",
-        image=_small_uri(resized(original(input), _COMPACT)),
-        heat=data_uri(panel.look.rgb(resized(panel.share[input.labels], _COMPACT // 2))),
-        opacity=opacity,
-        best=", ".join(f"{e.features[i]} {say.score_text(e, i)}" for i in e.ranking[:3].tolist()),
-    )
+@lru_cache(8)
+def _areas(input: ImageInput) -> Areas:
+    """Return the areas of an image's features, on a grid of at most `_FINEST` cells."""
+    step = -(-max(input.labels.shape) // _FINEST)
+    labels = input.labels[::step, ::step]
+    paths = [""] * input.n_features
+    for y, row in enumerate(labels):
+        starts = np.flatnonzero(np.diff(row, prepend=-1)).tolist()
+        for start, end in zip(starts, [*starts[1:], len(row)], strict=True):
+            paths[row[start]] += f"M{start} {y}h{end - start}v1h{start - end}z"
+    return Areas(labels.shape[1], labels.shape[0], tuple(paths))
 
 
-def _small_uri(picture: Array) -> str:
-    """A picture as a data URI: as JPEG if that is smaller and there is Pillow, else as PNG."""
-    found = data_uri(picture)
+@lru_cache(32)
+def _picture_uri(input: ImageInput, size: int) -> str:
+    """Return the image as a data URI, as JPEG if that is smaller and Pillow is installed, else as PNG."""
+    picture = resized(input.picture, size)
+    uri = data_uri(picture)
     try:
         image, file = optional("PIL.Image").fromarray(picture), BytesIO()
     except MissingExtra:
-        return found
-    image.save(file, "JPEG", quality=80)
-    return min(found, "data:image/jpeg;base64," + b64encode(file.getvalue()).decode(), key=len)
+        return uri
+    image.save(file, "JPEG", quality=85)
+    return min(uri, "data:image/jpeg;base64," + b64encode(file.getvalue()).decode(), key=len)
+
+
+def _figure(picture: Array, alt: str, caption: str) -> Markup:
+    """Return a picture with its alternative text and a caption."""
+    picture = resized(picture, _LARGE)
+    kind = "coarse" if max(picture.shape) < _COARSE else ""
+    return from_template("figure.html", source=data_uri(picture), alt=alt, caption=caption, kind=kind)
+
+
+def _box(input: ImageInput, feature: int) -> tuple[int, str, float, float, float, float]:
+    """Return a feature, its name, and its checkbox: on its bounding box if it fills that, else its middle."""
+    inside = input.labels == feature
+    rows, columns = np.nonzero(inside)
+    height, width = inside.shape
+    top, bottom, left, right = rows.min(), rows.max() + 1, columns.min(), columns.max() + 1
+    if len(rows) < (bottom - top) * (right - left):
+        side = _MARK * len(rows) ** 0.5
+        nearest = np.argmin((rows - rows.mean()) ** 2 + (columns - columns.mean()) ** 2)
+        middle = rows[nearest] + 0.5, columns[nearest] + 0.5
+        top, bottom = middle[0] - side / 2, middle[0] + side / 2
+        left, right = middle[1] - side / 2, middle[1] + side / 2
+    shares = (left / width, top / height, (right - left) / width, (bottom - top) / height)
+    return (feature, input.features[feature], *map(float, shares))  # type: ignore[return-value]
+
+
+def _bordered(picture: Array, inside: Masks) -> Array:
+    """Return the picture at full size, with a border along the edges of what is inside."""
+    picture = resized(picture, _LARGE, least=_LARGE).copy()
+    mask = np.pad(resized(inside.astype(np.float64), _LARGE, least=_LARGE) > 0.5, _BORDER)
+    height, width = picture.shape[:2]
+    moves = [(_BORDER, 0), (-_BORDER, 0), (0, _BORDER), (0, -_BORDER)]
+    inner = np.logical_and.reduce([np.roll(mask, move, axis=(0, 1)) for move in moves])
+    edge = (mask & ~inner)[_BORDER : _BORDER + height, _BORDER : _BORDER + width]
+    picture[edge] = np.frombuffer(bytes.fromhex(_VIOLET), dtype=np.uint8)
+    return picture
 
 
 def _even(picture: Array) -> Array:
-    """A picture of the terminal's size with an even number of rows."""
+    """Return a picture of the terminal's size with an even number of rows."""
     picture = resized(picture, _WIDEST, least=16)
     return np.concatenate([picture, picture[-1:]]) if len(picture) % 2 else picture
 
 
 def _halved(picture: Floats) -> Floats:
-    """A picture of the terminal's size with half the rows, because characters are twice as high as wide."""
+    """Return a picture of the terminal's size with half the rows: characters are twice as high as wide."""
     picture = _even(picture)
     return (picture[::2] + picture[1::2]) / 2
 
 
-def _characters(alphabet: Array, picture: Array) -> Text:
+def _characters(alphabet: Array, picture: Ints) -> Text:
     return Text("\n".join("".join(row) for row in alphabet[picture]), no_wrap=True)
-
-
-def _unit(input: ImageInput) -> Floats:
-    """The pixels in [0, 1], three channels last."""
-    pixels = np.moveaxis(input.pixels.astype(np.float64), 0, -1)
-    low, high = pixels.min(), pixels.max()
-    if low < 0 or high > 1:
-        pixels = (pixels - low) / ((high - low) or 1.0)
-    colour = pixels[..., :3] if pixels.shape[-1] in (3, 4) else pixels.mean(axis=-1, keepdims=True)
-    return np.broadcast_to(colour, (*colour.shape[:2], 3))
-
-
-def _to_bytes(unit: Floats) -> Array:
-    return np.asarray((255 * unit).round().astype(np.uint8))

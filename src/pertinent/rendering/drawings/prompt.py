@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console, RenderableType
@@ -12,34 +11,27 @@ from rich.text import Text
 
 from pertinent.array_types import Floats
 from pertinent.config.fingerprints import digest
+from pertinent.inputs.modality import InputLimits
 from pertinent.inputs.rendered_prompt import RenderedPrompt
 from pertinent.printable import visible
 from pertinent.rendering import wording as say
 from pertinent.rendering.colours import LIGHT, shares
 from pertinent.rendering.drawings import beginning_of
-from pertinent.rendering.drawings.text import TextDrawing, pieces
+from pertinent.rendering.drawings.text import AnswerToken, TextDrawing
 from pertinent.rendering.html import Markup, from_template
 from pertinent.rendering.panels import Panel
 from pertinent.rendering.plots import QUIET
 from pertinent.results.explanation import Explanation
 
+if TYPE_CHECKING:
+    from pertinent.models.base import Model
+
 _MOST_ROWS, _MOST_TOKENS = 20, 32
 """The most features and tokens of a heat map."""
 
 
-@dataclass(frozen=True)
-class AnswerToken:
-    """A token of the answer, or the whole of it: its text, its column, and what the model answers for it."""
-
-    text: str
-    column: int
-    amount: str
-    share: Floats
-    is_one: bool
-
-
 class PromptDrawing(TextDrawing):
-    """Draws the prompt, of which what is fixed is pale, and the answer below it.
+    """Draws the prompt, whose fixed parts are pale, and the answer below it.
 
     On a page each token of the answer can be chosen: then the prompt is shaded by its effect on that token.
     """
@@ -47,29 +39,22 @@ class PromptDrawing(TextDrawing):
     joins_segments = True
 
     def beginning(self, input: Any) -> str:
-        """The first words."""
+        """Return the first words."""
         return beginning_of(["".join(input.text.segments)])
 
-    def plain(self, input: Any) -> dict[str, Any]:
-        """The prompt's pieces, and the answer with its columns: number, text, whether it is one token."""
-        prompt = input.text
-        tokens = enumerate([*prompt.columns[: prompt.first_token], *prompt.answer_tokens])
-        answer = {
-            "tokens": [[column, text, column >= prompt.first_token] for column, text in tokens],
-            "text": prompt.answer,
-            "rather_than": prompt.rather_than,
-            "generation": prompt.generation,
-        }
-        return super().plain(input) | {"answer": answer}
+    def heading(self, e: Explanation) -> str:
+        """Return the answer."""
+        input: Any = e.input
+        return f"“{input.text.answer.strip()}”"
 
     def column_shares(self, e: Explanation) -> dict[int, Floats]:
-        """Those of the tokens of the answer."""
+        """Return the colours for the tokens of the answer."""
         return {token.column: token.share for token in answer_tokens(e)}
 
     def terminal(
         self, panel: Panel, console: Console, width: int, *, colour: bool
     ) -> Iterator[RenderableType]:
-        """The prompt, and the answer after an arrow."""
+        """Yield the prompt, and the answer after an arrow."""
         input: Any = panel.explanation.input
         prompt = input.text
         yield from super().terminal(panel, console, width, colour=colour)
@@ -81,34 +66,30 @@ class PromptDrawing(TextDrawing):
             )
 
     def html(self, panel: Panel, *, small: bool = False) -> Markup:
-        """The prompt as a paragraph, and the answer whose tokens can be chosen."""
+        """Return the prompt as a paragraph, and the answer whose tokens can be chosen."""
         e = panel.explanation
         input: Any = e.input
-        scores = say.told_scores(e)
-        told = [
-            (
-                piece,
-                piece.strongest(e),
-                "; ".join(scores[i] for i in piece.features),
-                input.text.removable(piece.segment),
-            )
-            for piece in pieces(input)
-        ]
         tokens = [] if small else answer_tokens(e)
+        interactive = panel.look.interactive
+        paragraphs = self.paragraphs(panel, [] if interactive else tokens)
         name = digest(input.fingerprint, e.method, e.index, repr(e.settings), e.removal, e.seed).hex()
-        return from_template(
-            "prompt.html", panel=panel, pieces=told, prompt=input.text, tokens=tokens, name=name, e=e
-        )
+        context = {"prompt": input.text, "tokens": tokens, "name": name, "e": e, "interactive": interactive}
+        return from_template("prompt.html", paragraphs=paragraphs, **context)
+
+    def form(self, fields: Mapping[str, Any], model: Model, limits: InputLimits) -> Markup:
+        """Return boxes for the prompt, its sources and its answers."""
+        has_chat = getattr(model.tokenizer, "chat_template", None) is not None
+        return from_template("form_prompt.html", fields=fields, has_chat=has_chat, limits=limits)
 
     def height_of_plot(self, panel: Panel) -> float:
-        """The height of the heat map, if the method scored all tokens."""
+        """Return the height of the heat map, if the method scored all tokens."""
         return 1.4 + 0.2 * min(len(panel.shown), _MOST_ROWS) if answer_tokens(panel.explanation) else 0.0
 
     def plot(self, axes: Any, panel: Panel) -> None:
-        """The scores of the strongest features for each token of the answer as a heat map."""
+        """Draw the scores of the strongest features for each token of the answer as a heat map."""
         e = panel.explanation
         assert e.class_scores is not None
-        tokens = [token for token in answer_tokens(e) if token.is_one][:_MOST_TOKENS]
+        tokens = [token for token in answer_tokens(e) if token.is_token][:_MOST_TOKENS]
         rows = np.sort(panel.shown[:_MOST_ROWS])
         scores = e.class_scores[[token.column for token in tokens]][:, rows].T
         largest = float(np.abs(scores).max(initial=0.0)) or 1.0
@@ -125,7 +106,7 @@ class PromptDrawing(TextDrawing):
 
 
 def answer_tokens(e: Explanation) -> list[AnswerToken]:
-    """The whole answer and its tokens, if the method scored all of them.
+    """Return the whole answer and its tokens, if the method scored all of them.
 
     Tokens share one scale of colours, so that the prompt is pale for a token that it hardly moves.
     """

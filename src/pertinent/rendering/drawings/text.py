@@ -1,10 +1,10 @@
-"""Texts: each feature is shaded by its score or, in a terminal without colour, has marks below it."""
+"""Drawings of texts: each feature is shaded by its score or, in a terminal without colour, marked below."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
@@ -12,6 +12,8 @@ from rich.padding import Padding
 from rich.style import Style
 from rich.text import Text
 
+from pertinent.array_types import Floats, Masks
+from pertinent.inputs.modality import InputLimits
 from pertinent.inputs.text import TextInput
 from pertinent.printable import visible
 from pertinent.rendering import pairs
@@ -22,14 +24,17 @@ from pertinent.rendering.html import Markup, from_template
 from pertinent.rendering.panels import Panel
 from pertinent.results.explanation import Explanation
 
+if TYPE_CHECKING:
+    from pertinent.models.base import Model
+
 _PLAIN_BELOW = 0.02
 
 _LONG, _STRETCH, _CONTEXT = 200, 60, 12
-"""On pages a text with more features than the first number is folded: stretches of more pieces (words, and
-what is between them) than the second, but for the third at each end."""
+"""On pages a text with more features than the first number is folded: stretches of more spans (words, and
+what is between them) than the second, except for the third at each end."""
 
 _NOTABLE = 0.1
-"""The share of the largest score from which a feature is not folded away."""
+"""The share of the largest score from which a feature is never folded away."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +50,42 @@ class TextSpan:
     unread: bool = False
 
     def strongest(self, explanation: Explanation) -> int | None:
-        """The feature with the largest magnitude, by which the piece is shaded."""
+        """Return the feature with the largest magnitude, which decides the shade."""
         return max(self.features, key=lambda i: abs(explanation.scores[i]), default=None)
 
 
+@dataclass
+class Paragraph:
+    """Spans with their attributes in HTML; `folds` are the first and last spans of hidden stretches."""
+
+    is_fixed: bool
+    spans: list[tuple[str, Markup]] = field(default_factory=list)
+    strongest: list[int | None] = field(default_factory=list)
+    folds: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class AnswerToken:
+    """A token of the answer, or the whole answer.
+
+    `share` is the colour of each feature for it, from −1 to 1.
+    """
+
+    text: str
+    column: int
+    amount: str
+    share: Floats
+    is_token: bool
+
+    def style(self, feature: int) -> str:
+        """Return the style declarations that shade a feature once the token is chosen."""
+        share = self.share[feature].item()
+        against = f";--c{self.column}:var(--against)" if share < 0 else ""
+        return f";--s{self.column}:{100 * abs(share):.0f}%{against}" if share else ""
+
+
 class TextDrawing(Drawing):
-    """Draws the whole text: what is fixed or was not read is pale, and a set is underlined.
+    """Draws the whole text: fixed and unread parts are pale, and a set is underlined.
 
     Each segment is a paragraph, unless a subclass joins them.
     """
@@ -60,32 +95,17 @@ class TextDrawing(Drawing):
     joins_segments: ClassVar[bool] = False
 
     def beginning(self, input: Any) -> str:
-        """The first words."""
+        """Return the first words."""
         return beginning_of(input.text.segments)
 
     def has_unread(self, input: Any) -> bool:
-        """Whether the model read only a part of the text."""
-        return any(piece.unread for piece in pieces(input))
-
-    def plain(self, input: Any) -> dict[str, Any]:
-        """Pieces: characters, their features, whether they were not read or can go, and their paragraph."""
-        return {
-            "pieces": [
-                [
-                    own.text,
-                    list(own.features),
-                    own.unread,
-                    input.text.removable(own.segment),
-                    0 if self.joins_segments else own.segment,
-                ]
-                for own in pieces(input)
-            ]
-        }
+        """Return whether the model read only a part of the text."""
+        return any(span.unread for span in spans_of(input))
 
     def terminal(
         self, panel: Panel, console: Console, width: int, *, colour: bool
     ) -> Iterator[RenderableType]:
-        """Each segment, a blank line between them."""
+        """Yield each segment, with a blank line between two."""
         joined = self.joins_segments
         segments = _shaded(panel, joined) if colour else _marked(panel, console, width, joined)
         for number, lines in enumerate(segments):
@@ -93,58 +113,98 @@ class TextDrawing(Drawing):
             yield from lines
 
     def html(self, panel: Panel, *, small: bool = False) -> Markup:
-        """Each segment as a paragraph; hovering over a feature shows its score."""
+        """Return each segment as a paragraph; hovering over a feature shows its score."""
+        return from_template("text.html", paragraphs=self.paragraphs(panel))
+
+    def paragraphs(self, panel: Panel, tokens: Sequence[AnswerToken] = ()) -> list[Paragraph]:
+        """Return the segments, each span with its shade, its shades for `tokens`, and its scores."""
         e = panel.explanation
         input: Any = e.input
-        segments: list[list[tuple[TextSpan, int | None, str]]] = [[] for _ in input.text.segments]
-        scores = say.told_scores(e)
-        for piece in pieces(input):
-            told = "; ".join(scores[i] for i in piece.features)
-            segments[piece.segment].append((piece, piece.strongest(e), told))
-        folded = [folds([i for _, i, _ in own], panel) for own in segments]
-        return from_template("text.html", panel=panel, segments=segments, folded=folded, text=input.text)
+        text, scores, is_clickable = input.text, say.score_texts(e), panel.look.interactive
+        paragraphs: list[Paragraph] = []
+        for span in spans_of(input):
+            if not paragraphs or (span.segment >= len(paragraphs) and not self.joins_segments):
+                paragraphs.append(Paragraph(not self.joins_segments and not text.removable(span.segment)))
+            strongest, marks = span.strongest(e), Markup()
+            if strongest is not None:
+                share = panel.share[strongest].item()
+                is_in = panel.marked[list(span.features)].any()
+                kind = f"w{' in' if is_in else ''}{' against' if share < 0 else ''}"
+                title = "; ".join(scores[i] for i in span.features)
+                shades = "".join(token.style(strongest) for token in tokens)
+                marks = Markup(' class="{}" title="{}"').format(kind, title)
+                if share or shades:
+                    marks += Markup(' style="--share:{:.0f}%{}"').format(100 * abs(share), shades)
+                if is_clickable:
+                    marks += Markup(' data-features="{}"').format(" ".join(map(str, span.features)))
+            elif span.unread:
+                marks = Markup(' class="unread"')
+            elif self.joins_segments and not text.removable(span.segment):
+                marks = Markup(' class="quiet" title="fixed: never removed"')
+            paragraphs[-1].spans.append((span.text, marks))
+            paragraphs[-1].strongest.append(strongest)
+        for paragraph in paragraphs:
+            paragraph.folds = folds(paragraph.strongest, panel)
+        return paragraphs
 
     def html_pairs(self, panel: Panel) -> Markup:
-        """Arcs over the words."""
+        """Return arcs over the words."""
         e = panel.explanation
-        found = pairs.arcs(e)
-        named = [f"{pairs.names_text(e, a.i, a.j)} {pairs.value_text(e, a.i, a.j)}" for a in found.arcs]
-        label = "Arcs that join words: " + ", ".join(reversed(named))
-        return from_template("arcs.html", e=e, panel=panel, found=found, label=label, pairs=pairs)
+        arcs = pairs.arcs(e)
+        names = [f"{pairs.names_text(e, a.i, a.j)} {pairs.value_text(e, a.i, a.j)}" for a in arcs.arcs]
+        label = "Arcs that join words: " + ", ".join(reversed(names))
+        return from_template("arcs.html", e=e, panel=panel, found=arcs, label=label, pairs=pairs)
+
+    def form(self, fields: Mapping[str, Any], model: Model, limits: InputLimits) -> Markup:
+        """Return boxes for the text and for the second text of a pair."""
+        names = tuple(getattr(getattr(model, "head", None), "segments", ()))
+        return from_template("form_text.html", fields=fields, names=names, limits=limits)
+
+    def html_study(self, input: Any, chosen: Masks, *, alone: bool = False, can_mark: bool = False) -> Markup:
+        """Return the text with highlighted words; gaps stand for words that are not shown."""
+        segments: list[list[tuple[str, str, bool]]] = [[] for _ in input.text.segments]
+        for span in spans_of(input):
+            is_chosen = bool(chosen[list(span.features)].any())
+            segments[span.segment].append((span.text, ",".join(map(str, span.features)), is_chosen))
+        if alone:
+            segments = [
+                _with_gaps(own) if input.text.removable(number) else own
+                for number, own in enumerate(segments)
+            ]
+        return from_template("study_text.html", segments=segments, can_mark=can_mark)
 
 
 def folds(strongest: list[int | None], panel: Panel) -> dict[int, int]:
-    """The first and last of the pieces that are folded away: long stretches without a notable feature.
+    """Return the first and last of the spans to fold away: long stretches without a notable feature.
 
-    `strongest` is the strongest feature of each piece. Of a text with few features none is folded.
+    `strongest` is the strongest feature of each span. A text with few features is not folded.
     """
-    if len(panel.share) <= _LONG:
+    if len(panel.share) <= _LONG or not panel.look.folds:
         return {}
     quiet = [i is None or (abs(panel.share[i]) < _NOTABLE and not panel.marked[i]) for i in strongest]
-    found, start = {}, 0
-    for place in range(len(quiet) + 1):
-        if place == len(quiet) or not quiet[place]:
+    folded, start = {}, 0
+    for position in range(len(quiet) + 1):
+        if position == len(quiet) or not quiet[position]:
             first = start + (_CONTEXT if start else 0)
-            last = place - 1 - (_CONTEXT if place < len(quiet) else 0)
+            last = position - 1 - (_CONTEXT if position < len(quiet) else 0)
             if last - first >= _STRETCH:
-                found[first] = last
-            start = place + 1
-    return found
+                folded[first] = last
+            start = position + 1
+    return folded
 
 
-def pieces(input: TextInput) -> Iterator[TextSpan]:
-    """The pieces of every segment, in order; together they are the text, character by character.
+def spans_of(input: TextInput) -> Iterator[TextSpan]:
+    """Yield the spans of every segment in order; together they are the text, character by character.
 
-    Tokens that share characters (the bytes of an emoji) form one piece, and a token without
-    characters joins its neighbour.
+    Tokens that share characters (the bytes of an emoji) form one span, and a token without characters joins
+    its neighbour.
     """
     for segment, text in enumerate(input.text.segments):
         position = 0
-        runs = _runs(input, segment)
-        for start, end, features in [*runs, (len(text), len(text), ())]:
+        for start, end, features in [*_runs(input, segment), (len(text), len(text), ())]:
             if start > position:
-                outer = position == 0 or not features
-                unread = input.truncation is not None and outer and input.text.removable(segment)
+                is_outer = position == 0 or not features
+                unread = input.truncation is not None and is_outer and input.text.removable(segment)
                 between = text[position:start]
                 yield TextSpan(segment, between, unread=unread and not between.isspace())
             if features:
@@ -153,10 +213,10 @@ def pieces(input: TextInput) -> Iterator[TextSpan]:
 
 
 def _runs(input: TextInput, segment: int) -> list[tuple[int, int, tuple[int, ...]]]:
-    """Spans of one segment in order, those that overlap joined."""
-    own = [(a, b, i) for i, (s, a, b) in enumerate(input.spans.tolist()) if s == segment]
+    """Return the feature spans of a segment in order, overlapping ones joined."""
+    spans = [(a, b, i) for i, (s, a, b) in enumerate(input.spans.tolist()) if s == segment]
     runs: list[tuple[int, int, tuple[int, ...]]] = []
-    for start, end, feature in sorted(own):
+    for start, end, feature in sorted(spans):
         if runs:
             first, last, features = runs[-1]
             if start < last or start == end or first == last:
@@ -166,40 +226,54 @@ def _runs(input: TextInput, segment: int) -> list[tuple[int, int, tuple[int, ...
     return runs
 
 
+def _with_gaps(spans: Iterable[tuple[str, str, bool]]) -> list[tuple[str, str, bool]]:
+    """Return the chosen spans, with an ellipsis in place of the words between them."""
+    shown: list[tuple[str, str, bool]] = []
+    gap = ""
+    for text, features, is_chosen in spans:
+        if is_chosen:
+            shown += [(gap, "", False)] if gap else []
+            shown.append((text, features, True))
+            gap = ""
+        else:
+            gap = (gap or " ") if text.isspace() else " … "
+    return [*shown, (gap, "", False)] if gap.strip() else shown
+
+
 def _shaded(panel: Panel, joined: bool) -> Iterator[list[RenderableType]]:
-    """Each segment on a dark background, its features shaded."""
+    """Yield each segment on a dark background, its features shaded."""
     input: Any = panel.explanation.input
     texts = [Text(style=DARK.ink) for _ in range(1 if joined else len(input.text.segments))]
-    for piece in pieces(input):
-        feature = piece.strongest(panel.explanation)
-        style = Style(dim=piece.unread or not input.text.removable(piece.segment), strike=piece.unread)
+    for span in spans_of(input):
+        feature = span.strongest(panel.explanation)
+        style = Style(dim=span.unread or not input.text.removable(span.segment), strike=span.unread)
         if feature is not None:
-            marked, share = bool(panel.marked[list(piece.features)].any()), panel.share[feature]
+            marked, share = bool(panel.marked[list(span.features)].any()), panel.share[feature]
             colour = shade(share, DARK) if abs(share) >= _PLAIN_BELOW else None
             style = Style(bgcolor=colour, bold=marked, underline=marked)
-        texts[0 if joined else piece.segment].append(visible(piece.text), style=style)
+        texts[0 if joined else span.segment].append(visible(span.text), style=style)
     for text in texts:
         yield [Padding(text, (0, 2), style=f"on {DARK.ground}")]
 
 
 def _marked(panel: Panel, console: Console, width: int, joined: bool) -> Iterator[list[RenderableType]]:
-    """The lines of each segment, with a line of marks below each line that has a strong feature."""
+    """Yield the lines of each segment, with a line of marks below each line that has a strong feature."""
     input: Any = panel.explanation.input
     texts = [Text() for _ in range(1 if joined else len(input.text.segments))]
-    for piece in pieces(input):
-        feature = piece.strongest(panel.explanation)
+    for span in spans_of(input):
+        feature = span.strongest(panel.explanation)
         mark = MARKS[2] if feature is None else str(MARKS[mark_numbers(panel.share[feature])])
-        style = Style(meta={"mark": "~" if piece.unread else mark})
-        texts[0 if joined else piece.segment].append(visible(piece.text), style=style)
+        style = Style(meta={"mark": "~" if span.unread else mark})
+        texts[0 if joined else span.segment].append(visible(span.text), style=style)
     for text in texts:
         lines: list[RenderableType] = []
         for line in text.wrap(console, width):
             marks = [" "] * len(line)
-            for span in line.spans:
-                assert isinstance(span.style, Style)
-                for place in range(span.start, min(span.end, len(line))):
+            for run in line.spans:
+                assert isinstance(run.style, Style)
+                for place in range(run.start, min(run.end, len(line))):
                     character = line.plain[place]
-                    mark = " " if character.isspace() else span.style.meta["mark"]
+                    mark = " " if character.isspace() else run.style.meta["mark"]
                     marks[place] = mark * cell_len(character)
             below = "".join(marks)
             lines.append(Text(line.plain))

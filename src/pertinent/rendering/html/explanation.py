@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pertinent.array_types import Floats
 from pertinent.rendering import pairs, panels
 from pertinent.rendering import wording as say
 from pertinent.rendering.by_input import by_input, failure_lines, name_of, named
 from pertinent.rendering.colours import Look
 from pertinent.rendering.drawings import drawing_of
 from pertinent.rendering.html import Axis, Markup, ends, fragment, from_template
-from pertinent.rendering.html.svg import waterfall
+from pertinent.rendering.html.svg import curves_card, waterfall
 from pertinent.rendering.panels import Panel
+from pertinent.rendering.plot_data import curves_of
 from pertinent.results.explanation import ByClass, Explanation, Explanations
 from pertinent.results.failures import Failure
 
@@ -50,19 +52,18 @@ def card(
     look: Look | None = None,
     with_input: bool = True,
     by_class: bool = False,
+    share: Floats | None = None,
 ) -> Markup:
-    """One explanation without style; `name` says of which input it is, `look` how a heat map is drawn.
+    """Return one explanation without style, under the `name` of its input.
 
-    Without `with_input` an image stands elsewhere on the page. `by_class` adds the scores for other classes,
-    where the method gives them.
+    Without `with_input` the original image is elsewhere on the page. `by_class` adds the scores for the other
+    classes, if the method gives them. `share` are other colours of the features, from −1 to 1.
     """
     drawing, n = drawing_of(e.input), len(e.features)
     top = _TOP_LISTED if drawing.lists_features else _TOP
-    panel = panels.panel(e, top if n > top else None, look)
+    panel = panels.panel(e, top if n > top else None, look, share)
+    is_begun = e.evaluations > 0
     several = by_class and e.class_scores is not None and len(e.classes) > 1
-    axis = Axis()
-    if e.output.kind == "value":
-        axis = Axis.from_ranges((float(e.prediction.values[i]),) * 2 for i in say.listed_classes(e))
     return from_template(
         "explanation.html",
         e=e,
@@ -76,9 +77,28 @@ def card(
         waterfall=waterfall(e),
         clipping=panels.clipping(e),
         lists_all=len(panel.shown) < n <= _MOST_LISTED and not panel.look.compact,
-        prediction_axis=axis,
+        prediction_axis=prediction_axis(e),
+        choices=columns_to_choose(e) if panel.look.interactive else (),
+        interactive=panel.look.interactive,
+        curves=curves_card(curves_of(e), e.better) if panel.look.interactive else "",
+        is_begun=is_begun,
         classes=_classes(e.by_class(), look) if several else None,
     )
+
+
+def prediction_axis(e: Explanation, *more: Floats) -> Axis:
+    """Return the axis of the predictions: from 0 to 1, or one that covers the values and `more`."""
+    if e.output.kind != "value":
+        return Axis()
+    rows = (e.prediction.values, *more)
+    return Axis.from_ranges((float(row[i]),) * 2 for row in rows for i in say.listed_classes(e))
+
+
+def columns_to_choose(e: Explanation) -> list[int]:
+    """Return the columns that an explanation has scores for, if there are several."""
+    if e.class_scores is None or len(e.classes) == 1:
+        return []
+    return list(drawing_of(e.input).column_shares(e)) or say.listed_classes(e)
 
 
 def _pairs(panel: Panel) -> Markup:

@@ -34,41 +34,59 @@ from pertinent.results.failures import Failure
 @checked
 def save_report(
     explanations: Any,
-    path: str | Path | None = None,
+    path: str | Path,
     *,
     title: str = "pertinent report",
     evaluation: Evaluation | None = None,
     by_class: bool = False,
     groups: str | Sequence[Any] | None = None,
     opacity: Share | None = None,
-) -> str:
-    """Put explanations on one page, and write it to `path` if one is given.
+) -> Path:
+    """Write explanations to one self-contained HTML page, and return its path.
 
     Parameters
     ----------
     explanations
         One, many, or an evaluation, whose explanations are used.
     path
-        A file to write, atomically.
+        The file, which is written atomically.
     title
         The heading of the page.
     evaluation
-        Its table comes first, and the explanations it measured show their measures.
+        Its table comes first, and the explanations that it measured show their metrics.
     by_class
-        Add to each explanation its scores for the other classes, where its method gives them.
+        Add the scores for the other classes to each explanation whose method gives them.
     groups
-        Compare cohorts where the report says which features matter, as in `Explanations.importance`.
+        Compare groups of inputs in the importance of features, as in `Explanations.importance`.
     opacity
-        Lay heat maps over their images with this opacity; by default they show the outlines of the image.
+        The opacity of heat maps over their images; 0.75 by default.
 
     Examples
     --------
-    >>> import pertinent
+    >>> import pertinent, tempfile
     >>> model = pertinent.wrap(lambda texts: [[0.9, 0.1] if "bad" in t else [0.2, 0.8] for t in texts])
-    >>> page = save_report(pertinent.explain(model, "not bad at all", method="leave-one-out"))
-    >>> page.startswith("<!doctype html>")
-    True
+    >>> e = pertinent.explain(model, "not bad at all", method="leave-one-out")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_report(e, f"{folder}/report.html").name
+    'report.html'
     """
+    page = report(
+        explanations, title=title, evaluation=evaluation, by_class=by_class, groups=groups, opacity=opacity
+    )
+    write_text(Path(path), page)
+    return Path(path)
+
+
+def report(
+    explanations: Any,
+    *,
+    title: str = "pertinent report",
+    evaluation: Evaluation | None = None,
+    by_class: bool = False,
+    groups: str | Sequence[Any] | None = None,
+    opacity: float | None = None,
+) -> str:
+    """Return the page that `save_report` writes."""
     items = explanations
     failures: list[Failure] = []
     if isinstance(items, Evaluation):
@@ -86,32 +104,31 @@ def save_report(
     inputs = by_input(every)
     many = len(inputs) > _MOST_UNPACKED
     look = Look(opacity=opacity, compact=many)
-    script = Markup(own_file("report.js"))
-    page = from_template(
-        "page.html",
-        title=title,
-        style=style("page.css"),
-        script=script if len(inputs) > 1 or any(e.input.kind == "image" for e in every) else "",
-        script_digest=b64encode(sha256(script.encode()).digest()).decode(),
-        inputs=inputs,
-        count=_count(inputs),
-        summary=evaluation_card(evaluation) if evaluation is not None and evaluation.rows else "",
-        importance=_importance(every, groups),
-        failures=failure_list(failures),
-        sections=((found, _section(found, look, by_class=by_class)) for found in inputs),
-        pack=_packed if many else None,
-        words=_packed(json_text([_words(found) for found in inputs])) if many else "",
-        index=_index(inputs) if len(inputs) > 1 else None,
-        together=any(len(found.explanations) > 1 for found in inputs),
+    script = Markup(own_file("overlay.js") + own_file("report.js"))
+    return str(
+        from_template(
+            "page.html",
+            title=title,
+            style=style("page.css"),
+            script=script if len(inputs) > 1 or any(e.input.is_picture for e in every) else "",
+            script_digest=b64encode(sha256(script.encode()).digest()).decode(),
+            inputs=inputs,
+            count=_count(inputs),
+            summary=evaluation_card(evaluation) if evaluation is not None and evaluation.rows else "",
+            importance=_importance(every, groups),
+            failures=failure_list(failures),
+            sections=((found, _section(found, look, by_class=by_class)) for found in inputs),
+            pack=_packed if many else None,
+            words=_packed(json_text([_search_text(found) for found in inputs])) if many else "",
+            index=_index(inputs) if len(inputs) > 1 else None,
+            together=any(len(found.explanations) > 1 for found in inputs),
+        )
     )
-    if path is not None:
-        write_text(Path(path), str(page))
-    return str(page)
 
 
 def _importance(explanations: Sequence[Explanation], groups: str | Sequence[Any] | None) -> Markup:
     """Which features matter over many texts or rows; nothing for few, for images and for several methods."""
-    is_drawn = any(drawing_of(e.input).clips_outliers for e in explanations)
+    is_drawn = any(e.input.is_picture for e in explanations)
     alike = len({(e.method, e.input.kind) for e in explanations}) == 1
     if groups is None and (len(explanations) < _MANY or is_drawn or not alike):
         return Markup()
@@ -137,10 +154,10 @@ def _packed(text: str) -> str:
     return b64encode(compress(text.encode(), 9)).decode()
 
 
-def _words(found: Explained) -> str:
-    """What the search of a page looks through, besides the index."""
-    input: Any = found.explanations[0].input
-    return " ".join(input.text.segments) if input.kind in ("text", "prompt") else ""
+def _search_text(found: Explained) -> str:
+    """Return the text that the search of a page looks through, besides the index."""
+    input = found.explanations[0].input
+    return input.search_text if input.has_words else ""
 
 
 def _count(inputs: Sequence[Explained]) -> str:

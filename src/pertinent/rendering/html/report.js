@@ -1,31 +1,10 @@
-// Searches, filters, sorts and turns the pages of a report, and lays heat maps over images. Inputs of a long report
-// are packed: what is unpacked was written, and escaped, with the rest of the page.
+// Searches, filters, sorts and pages through a report. Inputs of a long report are compressed; their HTML was escaped
+// when the report was written.
 const PAGE = 20; // how many inputs are shown at once
 
 async function unpack(packed) {
   const bytes = Uint8Array.from(atob(packed), (character) => character.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
-}
-
-function layOver(part) {
-  for (const heat of part.querySelectorAll("img.over")) {
-    const figure = heat.closest("figure");
-    const image = figure.querySelector(".under") ?? heat.closest(".pictures").querySelector("img:not(.over)") ?? heat.closest("section")?.querySelector(".given img");
-    if (!image) continue;
-    const slider = document.createElement("input"), label = document.createElement("label");
-    Object.assign(slider, { type: "range", min: 0, max: 100, value: heat.dataset.opacity ?? 100 });
-    label.append("opacity ", slider);
-    if (!image.matches(".under")) {
-      const frame = document.createElement("div"), under = image.cloneNode();
-      frame.className = "overlay";
-      under.classList.add("under");
-      under.alt = "";
-      heat.before(frame);
-      frame.append(under, heat);
-    }
-    slider.addEventListener("input", () => heat.style.setProperty("opacity", slider.value / 100));
-    figure.append(label);
-  }
 }
 
 function listed(table) {
@@ -49,7 +28,7 @@ function listed(table) {
       const { packed } = section.dataset;
       delete section.dataset.packed;
       section.innerHTML = await unpack(packed);
-      layOver(section);
+      addSliders(section);
     }
     place.textContent = `${page * PAGE + 1}–${page * PAGE + shown.length} of ${fitting.length} inputs`;
     pages.hidden = fitting.length <= PAGE;
@@ -112,7 +91,7 @@ function listed(table) {
   return inputs;
 }
 
-layOver(document);
+addSliders(document);
 const table = document.querySelector(".index table"), inputs = table ? listed(table) : [];
 const { words } = document.getElementById("inputs").dataset;
 if (words) JSON.parse(await unpack(words)).forEach((text, i) => { inputs.find(({ section }) => section.id === `input-${i}`).text += ` ${text.toLowerCase()}`; });

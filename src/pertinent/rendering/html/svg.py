@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import isfinite
 
 import numpy as np
@@ -9,9 +10,8 @@ import numpy as np
 from pertinent.rendering.axes import AxisScale
 from pertinent.rendering.colours import shade
 from pertinent.rendering.html import Axis, Markup, from_template
-from pertinent.rendering.plot_data import curves_by_sparsity, has_steps, spread, waterfall_steps
+from pertinent.rendering.plot_data import Curves, has_steps, spread, waterfall_steps
 from pertinent.rendering.tables import importance_caption
-from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanation
 from pertinent.results.importance import FeatureScores, Importance
 
@@ -21,7 +21,7 @@ _WIDTH, _LEFT, _LINE = 640, 150, 26
 _SHADES = 9
 """The number of colours of a beeswarm."""
 
-_CURVE = {"width": 320, "height": 220, "left": 46, "below": 180}
+_CURVE = {"width": 320, "height": 220, "below": 180}
 _COLOURS = 7
 """The number of colours of lines, which report.css has."""
 
@@ -63,16 +63,16 @@ def _dots(own: FeatureScores, group: str, place: int, x: AxisScale) -> dict[str,
     return paths
 
 
-def curves_card(evaluation: Evaluation) -> Markup:
-    """A picture for each metric that was measured at several sparsities; empty if there is none."""
+def curves_card(curves: Curves, better: Mapping[str, str]) -> Markup:
+    """Return a picture of the curves of each metric; empty if there is none."""
     panels = []
-    for metric, lines in curves_by_sparsity(evaluation).items():
+    for metric, lines in curves.items():
         every = [point for points in lines.values() for point in points]
         ends = [end for _, i in every for end in (i.mean, i.low, i.high) if isfinite(end)]
         low, high = min([0.0, *ends]), max([0.0, *ends])
         room = 0.05 * (high - low) or 0.1
-        x = AxisScale(0.0, max(place for place, _ in every), _CURVE["left"], _CURVE["width"] - 20)
         y = AxisScale(low - room, high + room, _CURVE["below"], 10)
+        x = AxisScale(0.0, max(place for place, _ in every), y.margin, _CURVE["width"] - 20)
         drawn = [
             {
                 "method": method,
@@ -85,7 +85,7 @@ def curves_card(evaluation: Evaluation) -> Markup:
             }
             for number, (method, points) in enumerate(lines.items())
         ]
-        panels.append({"metric": metric, "better": evaluation.better[metric], "x": x, "y": y, "drawn": drawn})
+        panels.append({"metric": metric, "better": better.get(metric, ""), "x": x, "y": y, "drawn": drawn})
     return from_template("curves.html", panels=panels, size=_CURVE) if panels else Markup()
 
 

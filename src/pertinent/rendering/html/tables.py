@@ -6,6 +6,7 @@ from pertinent.diagnostics.base import Diagnostic
 from pertinent.rendering import tables as contents
 from pertinent.rendering.html import Axis, Markup, fragment, from_template
 from pertinent.rendering.html.svg import curves_card
+from pertinent.rendering.plot_data import curves_by_sparsity
 from pertinent.results.attack_results import Attacks
 from pertinent.results.evaluation import Evaluation
 
@@ -25,7 +26,12 @@ def evaluation_card(evaluation: Evaluation) -> Markup:
     table = from_template(
         "evaluation.html", evaluation=evaluation, summary=found, axes=axes, reading=contents.READING
     )
-    return table + curves_card(evaluation)
+    curves = curves_card(curves_by_sparsity(evaluation), evaluation.better)
+    return (
+        table + Markup('<div class="pertinent"><h4>By share of features</h4>{}</div>').format(curves)
+        if curves
+        else table
+    )
 
 
 def show_attacks(attacks: Attacks) -> str:

@@ -43,7 +43,7 @@ def show(explanation: Explanation, top: int | None = 20, **look: Any) -> Figure:
 def show_all(explanations: Explanations, top: int | None = 5, **look: Any) -> Figure:
     """The first ten explanations one below the other, each as it is alone; images in a grid."""
     require(len(explanations) > 0, "explanations", "at least one", 0)
-    if all(drawing_of(e.input).clips_outliers for e in explanations):
+    if all(e.input.is_picture for e in explanations):
         return _grid(by_input(explanations)[:_FIRST], Look(**look))
     shown = [panels.panel(e, top, Look(**look)) for e in explanations[:_FIRST]]
     heights = [_height(panel) for panel in shown]
@@ -69,7 +69,7 @@ def show_by_class(found: ByClass, top: int | None = None, **look: Any) -> Figure
 def _height(panel: Panel) -> float:
     """The height of the figure of one explanation, in inches."""
     drawing = drawing_of(panel.explanation.input)
-    return 3.2 if drawing.clips_outliers else drawing.height_of_plot(panel) + _bars_height(panel)
+    return 3.2 if panel.explanation.input.is_picture else drawing.height_of_plot(panel) + _bars_height(panel)
 
 
 def _bars_height(panel: Panel) -> float:

@@ -268,7 +268,7 @@ def _class(panel: Panel, console: Console, width: int, *, colour: bool) -> Itera
 def _class_bars(panel: Panel, *, colour: bool) -> Table:
     """A line for each feature shown, those of the set marked; long names leave no room for bars."""
     e, values = panel.explanation, panel.explanation.input.shown()
-    has_bars = not drawing_of(e.input).clips_outliers
+    has_bars = not e.input.is_picture
     grid = Table.grid(padding=(0, 1, 0, 0))
     for i in panel.shown.tolist():
         most = _LONGEST_NAME if has_bars else _NARROWEST - 10
