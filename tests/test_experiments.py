@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import tarfile
 import time
 from collections.abc import Sequence
@@ -300,7 +301,9 @@ def commands():
         ):
             for line in block.replace("\\\n", " ").splitlines():
                 if "-m experiments " in line:
-                    yield pytest.param(line.split("-m experiments ")[1].split("#")[0].split(), id=line[:80])
+                    yield pytest.param(
+                        shlex.split(line.split("-m experiments ")[1], comments=True), id=line[:80]
+                    )
 
 
 @pytest.mark.parametrize("words", list(commands()))

@@ -1,4 +1,4 @@
-"""Time series as a modality of their own: explained, saved, read and drawn, from outside the package.
+"""Time series as a modality from outside the package: explained, saved, drawn, on the web page, in a study.
 
 A feature is a segment: some neighbouring points of the series. A removed segment takes the mean of the
 series, or is bridged by a straight line.
@@ -7,7 +7,7 @@ series, or is bridged by a straight line.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -26,7 +26,7 @@ from pertinent.inputs.modality import Modality, modalities
 from pertinent.removals import Removal, removals
 from pertinent.rendering.colours import DARK, LIGHT, MARKS, mark_numbers, shade
 from pertinent.rendering.drawings import Drawing
-from pertinent.rendering.html import Markup
+from pertinent.rendering.html import Markup, from_template
 from pertinent.rendering.panels import Panel
 
 # -- the input: its fields are saved and read by their annotations ----------------------------------
@@ -70,20 +70,39 @@ class SeriesDrawing(Drawing):
             yield Text("".join(MARKS[mark_numbers(share)]).replace(MARKS[2], " "))
 
     def html(self, panel: Panel, *, small: bool = False) -> Markup:
-        """A picture as SVG."""
-        input = panel.explanation.input
+        """Return a picture as SVG. On the web page, a click on ``data-features`` removes a segment."""
+        every = np.ones(len(panel.share), dtype=bool)
+        fills = [shade(share) for share in panel.share]
+        return self.picture(panel.explanation.input, every, fills, 60 if small else 120)
+
+    def picture(self, input: Any, shown: Masks, fills: Sequence[str], height: int = 120) -> Markup:
+        """Return the line of the shown segments, each over a rectangle."""
         low, scale = input.values.min(), 100 / (np.ptp(input.values) or 1.0)
-        rectangle = Markup('<rect x="{}" y="-5" width="{}" height="110" fill="{}"/>')
-        parts = [
-            rectangle.format(np.argmax(input.owners == i), np.sum(input.owners == i), shade(share))
-            for i, share in enumerate(panel.share)
+        ups = 100 - scale * (input.values - low)
+        rectangle = Markup('<rect x="{}" y="-5" width="{}" height="110" fill="{}" data-features="{}"/>')
+        style = 'fill="none" stroke="#1b1d22" vector-effect="non-scaling-stroke" pointer-events="none"'
+        line = Markup('<polyline points="{}" {}/>')
+        parts = []
+        for i in np.flatnonzero(shown):
+            times = np.flatnonzero(input.owners == i)
+            points = range(times[0], min(times[-1] + 2, len(ups)))
+            parts += [
+                rectangle.format(times[0], len(times), fills[i], i),
+                line.format(" ".join(f"{t + 0.5},{ups[t]:.1f}" for t in points), Markup(style)),
+            ]
+        svg = '<svg viewBox="0 -5 {} 110" width="100%" height="{}" preserveAspectRatio="none">{}</svg>'
+        return Markup(svg).format(len(ups), height, Markup().join(parts))
+
+    def html_study(self, input: Any, chosen: Masks, *, alone: bool = False, can_mark: bool = False) -> Markup:
+        """Return the picture with the chosen segments in colour, in a study; alone, only they are drawn."""
+        shown = chosen if alone else np.ones_like(chosen)
+        picture = self.picture(input, shown, [LIGHT.support if own else LIGHT.ground for own in chosen])
+        segments = [np.flatnonzero(input.owners == i) / len(input.values) for i in range(len(chosen))]
+        boxes = [
+            (i, input.features[i], times[0], 0.0, len(times) / len(input.values), 1.0)
+            for i, times in enumerate(segments)
         ]
-        points = " ".join(f"{t + 0.5},{100 - scale * (v - low):.1f}" for t, v in enumerate(input.values))
-        picture = '<svg viewBox="0 -5 {} 110" width="100%" height="{}" preserveAspectRatio="none">{}{}</svg>'
-        line = '<polyline points="{}" fill="none" stroke="#1b1d22" vector-effect="non-scaling-stroke"/>'
-        return Markup(picture).format(
-            len(input.values), 60 if small else 120, Markup().join(parts), Markup(line).format(points)
-        )
+        return from_template("study_picture.html", picture=picture, boxes=boxes if can_mark else [])
 
     def plot(self, axes: Any, panel: Panel) -> None:
         """The line, over a band for each segment."""
@@ -107,6 +126,7 @@ class TimeSeries(Modality):
     input_type = SeriesInput
     features = "segments:12"
     dimensions = (1,)
+    nouns = ("series", "segment")
     default_removal = "interpolation"
     drawing = SeriesDrawing
 

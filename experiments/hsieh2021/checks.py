@@ -1,33 +1,28 @@
-"""Sanity check (App. I) and sensitivity (App. J): random parameters, and images that differ a little.
-
-    python experiments/hsieh2021/checks.py --data DATA/mnist --weights WEIGHTS --results RESULTS/mnist
-
-Writes RESULTS/checks.jsonl.
-"""
+"""Sanity check (App. I), sensitivity (App. J) and targeted explanations (Figure 5) of MNIST."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-from mnist import read_network, wrapped
-from records import Writer
-from rows import ROWS
-from run import SUBSETS, chosen_images, settings_of
+import numpy as np
 
 import pertinent
-from pertinent.array_types import Array
+from experiments.hsieh2021.criteria import SHOWN, relevant_sets
+from experiments.hsieh2021.images import ImageSet, Load, settings_of
+from experiments.hsieh2021.mnist import load
+from experiments.hsieh2021.records import Rows
+from experiments.hsieh2021.rows import ROWS, SIZES
+from experiments.shared.data import read_images
+from experiments.shared.stages import Run
 from pertinent.diagnostics.sanity import Correlation, correlation
 from pertinent.explainers.base import Explainer, explainers
 from pertinent.explainers.robustness.base import AttackExplainer
 from pertinent.models.torch.randomised import RandomisedModel, layers_of
 
 CHOSEN = 0.2
-"""The share of pixels that is compared (App. J), and that Greedy-AS chooses."""
-
+"""Share of pixels that is compared (App. J), and that Greedy-AS chooses."""
 CHECKED = (
     "random",
     "gradient",
@@ -41,64 +36,72 @@ CHECKED = (
     "shapley-sampling",
     "shapley",
 )
+DIGITS = {7: (9, 2), 1: (7, 4), 0: (6, 9), 5: (3, 6)}
+"""Digits, and other digits that they are explained towards."""
 
 
-def correlations(
-    model: Any, images: Sequence[Array], method: Explainer, options: Mapping[str, Any]
-) -> Sequence[Correlation]:
-    """Of the explanations with those of the network with a random last layer.
+def correlations(images: ImageSet, method: Explainer, options: Mapping[str, Any]) -> Sequence[Correlation]:
+    """Return the correlations with explanations of the network with a random last layer.
 
-    Attacks change the predicted class, which a random layer changes: they explain its own prediction.
+    Attacks change the predicted class, which a random layer changes: they explain its prediction.
     """
+    inputs = list(images.images)
     if not isinstance(method, AttackExplainer):
-        return pertinent.sanity(model, images, method, layers="last", **options).rows
-    copied = RandomisedModel(model, 0)
-    copied.randomise(layers_of(model)[0])
-    found, again = (pertinent.explain(own, images, method, **options) for own in (model, copied.model))
-    placed = {own.index: own for own in again}
-    return [correlation(own, placed[own.index], 1) for own in found if own.index in placed]
+        return pertinent.sanity(images.model, inputs, method, layers="last", **options).rows
+    copied = RandomisedModel(images.model, 0)
+    copied.randomise(layers_of(images.model)[0])
+    plain, random = (
+        pertinent.explain(model, inputs, method, **options) for model in (images.model, copied.model)
+    )
+    by_index = {e.index: e for e in random}
+    return [correlation(e, by_index[e.index], 1) for e in plain if e.index in by_index]
 
 
-def main() -> None:
-    """Check one row after the other."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--weights", type=Path, required=True)
-    parser.add_argument("--results", type=Path, required=True, help="its name is that of the experiment")
-    parser.add_argument("--rows", nargs="+", choices=CHECKED, default=CHECKED, metavar="ROW")
-    parser.add_argument("--only", choices=("sanity", "sensitivity"))
-    parser.add_argument("--images", type=int, default=50, help="of the sanity check")
-    parser.add_argument("--moved", type=int, default=20, help="images of the sensitivity")
-    parser.add_argument("--samples", type=int, default=10, help="images near each of them")
-    parser.add_argument("--subsets", type=int, default=SUBSETS)
-    parser.add_argument("--name", default="checks")
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    arguments = parser.parse_args()
-    arguments.results.mkdir(parents=True, exist_ok=True)
-    module = read_network(arguments.weights)
-    model = wrapped(module.to(arguments.device))
-    writer = Writer(arguments.results / f"{arguments.name}.jsonl", arguments.results.name)
-    writer.path.unlink(missing_ok=True)
-    images = list(chosen_images(arguments.data, arguments.images))
-    for name in arguments.rows:
-        row = ROWS[name]
-        settings = settings_of(row, arguments.subsets, "raw")
-        settings |= {"chosen": CHOSEN} if "chosen" in settings else {}
-        options: dict[str, Any] = {"removal": "constant", "features": "pixels", "progress": False}
-        options |= {key: settings.pop(key) for key in ("budget", "scale") if key in settings}
-        method = explainers.get(row.method)(**settings)
-        if arguments.only != "sensitivity":
-            found = correlations(model, images, method, options)
-            writer.write(name, "sanity", [one.spearman for one in found])
-            writer.write(name, "sanity of magnitudes", [one.absolute for one in found])
-        if arguments.only != "sanity":
-            near = images[: arguments.moved]
-            moved = pertinent.sensitivity(
-                model, near, method, samples=arguments.samples, sparsity=CHOSEN, **options
+def check_row(
+    run: Run, load_images: Load, name: str, *, experiment: str, moved: int, samples: int, subsets: int
+) -> list[dict[str, Any]]:
+    """Measure the correlations, of scores and of magnitudes, and the sensitivity of a row."""
+    images, row, rows = load_images(run), ROWS[name], Rows(experiment)
+    settings = settings_of(row, subsets, "raw")
+    settings |= {"chosen": CHOSEN} if "chosen" in settings else {}
+    options: dict[str, Any] = {"removal": "constant", "features": "pixels", "progress": False}
+    options |= {key: settings.pop(key) for key in ("budget", "scale") if key in settings}
+    method = explainers.get(row.method)(**settings)
+    found = correlations(images, method, options)
+    rows.add(name, "sanity", [one.spearman for one in found])
+    rows.add(name, "sanity of magnitudes", [one.absolute for one in found])
+    near = list(images.images[:moved])
+    sensitivity = pertinent.sensitivity(
+        images.model, near, method, samples=samples, sparsity=CHOSEN, **options
+    )
+    rows.add(name, "sensitivity", [one.value for one in sensitivity.rows])
+    return rows.rows
+
+
+def explain_towards(run: Run, weights: Path, experiment: str, subsets: int) -> None:
+    """Explain the first test image of each digit towards other digits.
+
+    The file has images, scores of pixels, and how an attack on only the relevant pixels changes them.
+    """
+    model = load(weights, run.device)
+    images, labels = read_images(run.data / "mnist", "t10k")
+    options: dict[str, Any] = {"features": "pixels", "progress": False}
+    rows = []
+    for digit, targets in DIGITS.items():
+        image = images[np.flatnonzero(labels == digit)[0]]
+        for target in targets:
+            toward = {"toward": str(target)}
+            e = pertinent.explain(
+                model, image, "greedy-as", chosen=SHOWN, subsets=subsets, **toward, **options
             )
-            writer.write(name, "sensitivity", [one.value for one in moved.rows])
-        print(f"{name}: checked", flush=True)
-
-
-if __name__ == "__main__":
-    main()
+            relevant = relevant_sets(e.scores[None])[0, SIZES.index(SHOWN)]
+            attack: Any = pertinent.attack_radius(model, image, relevant, **toward, **options)
+            print(f"{digit} → {target}: radius {attack.radii[0]:.2f}", flush=True)
+            rows.append((image, digit, target, e.scores, attack.changes[0]))
+    names = ("images", "digits", "targets", "scores", "changes")
+    arrays: dict[str, Any] = {
+        name: np.array(values) for name, values in zip(names, zip(*rows, strict=True), strict=True)
+    }
+    path = run.results / experiment / "targeted.npz"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(path, **arrays)

@@ -1,4 +1,4 @@
-"""What the paper measures of explanations of images: radii of attacks, and logits as pixels are removed."""
+"""The paper's criteria for explanations of images: radii of attacks, and logits as pixels are removed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from records import Writer
-from rows import SIZES
 
 import pertinent
+from experiments.hsieh2021.records import Rows
+from experiments.hsieh2021.rows import SIZES
 from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.explainers.base import n_kept
 from pertinent.explainers.robustness.base import ABSENT
@@ -20,22 +20,22 @@ from pertinent.inputs.image import image_input
 from pertinent.results.explanation import Explanation
 
 REFERENCES: tuple[float | str, ...] = ("uniform", 0.0, 0.25, 0.5, 0.75, 1.0)
-"""What removed pixels become: values drawn from 0 to 1, or one value."""
+"""Reference values of removed pixels: drawn uniformly from 0 to 1, or constant."""
 
 DRAWS = 10
 """Draws of uniform values for each mask."""
 
 LOGITS = CLASS_LOGIT, MAXIMUM_LOGIT = " logit", " maximum logit"
-"""What insertion and deletion measure, as it ends the names of their records.
+"""Suffixes of insertion and deletion: the logit that they measure.
 
-The authors' code of these criteria is not public. Their areas are all positive, which the maximum logit
-fits better than the logit of the predicted class.
+The authors have not published the code of these criteria. Their areas are all positive, which the maximum
+logit fits better than the logit of the predicted class.
 """
 
 SHOWN = 0.2
-"""The share of pixels that pictures show."""
+"""Share of pixels that pictures show."""
 
-OWN_REMOVAL = {
+REMOVALS = {
     reference: "uniform-noise:low=0,high=1,samples=10"
     if reference == "uniform"
     else f"constant:value={reference}"
@@ -45,9 +45,16 @@ OWN_REMOVAL = {
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """Measures scores (images, features) of the same images; their features are pixels, or squares of them.
+    """Measures of scores (images, features) of the same images.
 
-    `probabilities` says whether insertion and deletion are also measured by the library's own metrics.
+    Attributes
+    ----------
+    attack_steps
+        Steps of the attacks whose radii are measured.
+    features
+        Pixels, or squares of them.
+    probabilities
+        Whether insertion and deletion are also measured by the library's metrics.
     """
 
     model: Any
@@ -58,45 +65,44 @@ class Judge:
     probabilities: bool = True
     batch: int = 2048
 
-    def measure(self, name: str, scores: Floats, writer: Writer) -> None:
-        """Write all criteria of one row."""
+    def measure(self, name: str, scores: Floats, rows: Rows) -> None:
+        """Add all criteria of one row."""
         relevant = relevant_sets(scores)
         for reference in REFERENCES:
             for kind, kept in (("insertion", relevant), ("deletion", ~relevant)):
                 for logit, curves in self.logits(kept, reference).items():
-                    writer.write(name, kind + logit, curves, reference=reference)
+                    rows.add(name, kind + logit, curves, reference=reference)
         for kind, radii in self.radii(relevant).items():
-            writer.write(name, f"robustness of {kind}", radii)
+            rows.add(name, f"robustness of {kind}", radii)
         if self.features == "pixels":
             shape = self.images.shape[-2:]
-            writer.write(name, "pieces", pieces(relevant[:, SIZES.index(SHOWN)], shape))
+            rows.add(name, "pieces", count_components(relevant[:, SIZES.index(SHOWN)], shape))
         if not self.probabilities:
             return
         explanations = self.explanations(scores)
-        for reference, removal in OWN_REMOVAL.items():
-            judged = pertinent.evaluate(
+        for reference, removal in REMOVALS.items():
+            evaluation = pertinent.evaluate(
                 self.model, explanations, ("insertion", "deletion"), removal=removal, progress=False
             )
-            for metric in judged.better:
-                values = [row.value for row in judged.rows if row.metric == metric]
-                writer.write(name, metric, values, reference=reference)
+            for metric in evaluation.better:
+                values = [row.value for row in evaluation.rows if row.metric == metric]
+                rows.add(name, metric, values, reference=reference)
 
     def radii(self, relevant: Masks) -> dict[str, Floats]:
-        """The radii (images, sizes) of attacks on the relevant pixels, and on all others."""
+        """Return the radii (images, sizes) of attacks on the relevant pixels, and on all others."""
         n = relevant.shape[1]
-        sets = list(np.concatenate([relevant, ~relevant], axis=1))
-        attacked: Any = pertinent.attack_radius(
+        attacks: Any = pertinent.attack_radius(
             self.model,
             list(self.images),
-            sets,
+            list(np.concatenate([relevant, ~relevant], axis=1)),
             features=self.features,
             steps=self.attack_steps,
             progress=False,
         )
-        found = np.array([own.radii for own in attacked])
-        largest = np.where(np.isfinite(found), found, 0.0).max(axis=1, keepdims=True)
-        found = np.where(np.isfinite(found), found, ABSENT * largest)  # as the library's criteria count them
-        return {"relevant": found[:, :n], "irrelevant": found[:, n:]}
+        radii = np.array([attack.radii for attack in attacks])
+        largest = np.where(np.isfinite(radii), radii, 0.0).max(axis=1, keepdims=True)
+        radii = np.where(np.isfinite(radii), radii, ABSENT * largest)  # as in the library's criteria
+        return {"relevant": radii[:, :n], "irrelevant": radii[:, n:]}
 
     def logits(self, kept: Masks, reference: float | str) -> dict[str, Floats]:
         """Return the logit of the predicted class and the maximum logit with only the features `kept`.
@@ -105,14 +111,14 @@ class Judge:
         """
         device = next(self.module.parameters()).device
         generator = torch.Generator(device).manual_seed(0)
-        owners = torch.from_numpy(image_input(self.images[0], self.features).labels)
+        labels = torch.from_numpy(image_input(self.images[0], self.features).labels)
         total = {logit: np.zeros(kept.shape[:2]) for logit in LOGITS}
         draws = DRAWS if reference == "uniform" else 1
-        at_once = max(1, self.batch // kept.shape[1])
+        size = max(1, self.batch // kept.shape[1])
         for _ in range(draws):
-            for first in range(0, len(kept), at_once):
-                part = slice(first, first + at_once)
-                sets = torch.from_numpy(kept[part])[:, :, owners][:, :, None].to(device)
+            for first in range(0, len(kept), size):
+                part = slice(first, first + size)
+                sets = torch.from_numpy(kept[part])[:, :, labels][:, :, None].to(device)
                 images = torch.from_numpy(self.images[part])[:, None].to(device)
                 shape = torch.broadcast_shapes(sets.shape, images.shape)
                 other = (
@@ -129,7 +135,7 @@ class Judge:
 
     @cached_property
     def predicted(self) -> Array:
-        """The class predicted for each image."""
+        """Return the class predicted for each image."""
         return np.asarray(self._answer(torch.from_numpy(self.images)).argmax(axis=1))
 
     @cached_property
@@ -139,8 +145,8 @@ class Judge:
         )
 
     def explanations(self, scores: Floats) -> list[Explanation]:
-        """Explanations with these scores."""
-        return [replace(own, scores=row) for own, row in zip(self._plain, scores, strict=True)]
+        """Return explanations with these scores."""
+        return [replace(e, scores=row) for e, row in zip(self._plain, scores, strict=True)]
 
     def _answer(self, rows: torch.Tensor) -> Array:
         device = next(self.module.parameters()).device
@@ -149,19 +155,19 @@ class Judge:
         return torch.cat(parts).numpy()
 
 
-def pieces(relevant: Masks, shape: Sequence[int]) -> Ints:
-    """Number of connected pieces of each set of pixels (images, pixels), diagonals included.
+def count_components(relevant: Masks, shape: Sequence[int]) -> Ints:
+    """Count the connected components of each set of pixels (images, pixels), diagonals included.
 
-    The paper calls explanations noisy whose pixels are scattered (Figure 9).
+    The paper calls explanations noisy if their pixels are scattered (Figure 9).
     """
     from scipy.ndimage import label
 
-    side_by_side = np.ones((3, 3))
-    return np.array([label(own.reshape(shape), side_by_side)[1] for own in relevant])
+    neighbours = np.ones((3, 3))
+    return np.array([label(mask.reshape(shape), neighbours)[1] for mask in relevant])
 
 
 def relevant_sets(scores: Floats) -> Masks:
-    """The pixels with the largest scores (images, sizes, pixels)."""
+    """Return the pixels with the largest scores (images, sizes, pixels)."""
     n_pixels = scores.shape[1]
     order = np.argsort(-scores, axis=1, kind="stable")
     rank = np.empty_like(order)
@@ -171,5 +177,5 @@ def relevant_sets(scores: Floats) -> Masks:
 
 
 def area(curves: Floats) -> Floats:
-    """The area under curves (…, sizes) over the share of relevant pixels in percent (Sec. 3.2)."""
+    """Return the area under curves (…, sizes) over the share of relevant pixels in percent (Sec. 3.2)."""
     return np.asarray(np.trapezoid(curves, 100 * np.array(SIZES), axis=-1))

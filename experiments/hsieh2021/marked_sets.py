@@ -1,21 +1,16 @@
-"""Texts with the words that people marked as the reason for a label: HateXplain, and two sets of ERASER.
-
-    python experiments/hsieh2021/marked_sets.py --data DATA --out PACKED
-
-packs the texts in use, for a machine that reads no Parquet.
-"""
+"""Texts with the words that people marked as the reason for a label: HateXplain, and two sets of ERASER."""
 
 from __future__ import annotations
 
-import argparse
-import json
-import lzma
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+
+from experiments.shared.data import Row, read_packed, read_parquet
+from pertinent.array_types import Masks
 
 Span = tuple[int, int]
 
@@ -25,16 +20,17 @@ CLASSES = {
     FILMS: ("negative", "positive"),
     CLAIMS: ("refuted", "supported"),
 }
+PARTS = ("training", "explained")
 NORMAL = 1
-"""The class of HateXplain that has no marks."""
+"""Class of HateXplain that has no marks."""
 
 HELD_OUT = 400
-"""Film reviews of the training set that are explained, not learnt from, with those of the validation set."""
+"""Training reviews that are explained instead of learned from, with those of the validation set."""
 
 SHORTEST, LONGEST = 10, 50
-"""Words of the texts that are explained; reviews are cut into passages of whole sentences."""
+"""Words of explained texts; reviews are cut into passages of whole sentences."""
 LEAST_MARKED, MOST_MARKED = 0.04, 0.5
-"""The share of their words that is marked: where most are, any order of words is right."""
+"""Share of marked words: where most words are marked, any order of words is right."""
 SENTENCE_ENDS = frozenset(".!?")
 
 
@@ -47,21 +43,29 @@ class Marked:
     spans: list[Span]
 
 
-def of_words(words: Sequence[str], label: int, marked: Sequence[bool]) -> Marked:
-    """Words with spaces between them, each marked or not."""
+def join_words(words: Sequence[str], label: int, marked: Sequence[bool]) -> Marked:
+    """Return words, each marked or not, as a text."""
     starts = np.cumsum([0, *(len(word) + 1 for word in words)])
     spans = [
         (int(start), int(start) + len(word))
-        for start, word, own in zip(starts[:-1], words, marked, strict=True)
-        if own
+        for start, word, is_marked in zip(starts[:-1], words, marked, strict=True)
+        if is_marked
     ]
     return Marked(" ".join(words), label, spans)
 
 
-def passages(words: Sequence[str], before: int = 0) -> Iterator[slice]:
-    """Cut a text into runs of whole sentences; a sentence that is longer than a run may be is left out.
+def mask_of(spans: Sequence[Sequence[int]], n: int) -> Masks:
+    """Return a mask of the words in spans [first, last)."""
+    marked = np.zeros(n, dtype=np.bool_)
+    for first, last in spans:
+        marked[first:last] = True
+    return marked
 
-    A run has at most `LONGEST` words, together with as many as stand `before` it.
+
+def passages(words: Sequence[str], before: int = 0) -> Iterator[slice]:
+    """Yield runs of whole sentences, without sentences that are too long.
+
+    A run has at most `LONGEST` words, including the number of words `before` it.
     """
     longest = LONGEST - before
     ends = [i + 1 for i, word in enumerate(words) if word in SENTENCE_ENDS]
@@ -80,119 +84,93 @@ def passages(words: Sequence[str], before: int = 0) -> Iterator[slice]:
         yield slice(first, last)
 
 
-def is_telling(marked: Sequence[bool]) -> bool:
-    """Whether a text has the length, and the share of marked words, of those that are explained."""
+def is_explained(marked: Sequence[bool]) -> bool:
+    """Return whether a text has the length, and the share of marked words, of explained texts."""
     return SHORTEST <= len(marked) <= LONGEST and LEAST_MARKED <= float(np.mean(marked)) <= MOST_MARKED
 
 
 def majority(rationales: Sequence[Sequence[int]], n_words: int) -> list[bool]:
-    """The words that at least half of the people marked, of those who marked any."""
-    rows = [list(own) for own in rationales if len(own) == n_words]
+    """Return which words at least half of the people marked, of those who marked any."""
+    rows = [list(rationale) for rationale in rationales if len(rationale) == n_words]
     return (np.mean(rows, axis=0) >= 0.5).tolist() if rows else [False] * n_words
 
 
-def hatexplain(folder: Path) -> tuple[list[Marked], list[Marked]]:
-    """All training posts, and the test posts that are hateful or offensive and have telling marks."""
-    import pandas as pd
-
-    rows = pd.read_parquet(folder / "hatexplain" / "train.parquet").itertuples()
-    training = [Marked(str(row.text), int(row.label), []) for row in rows]
+def read_hatexplain(folder: Path) -> tuple[list[Marked], list[Marked]]:
+    """Return all training posts, and the hateful or offensive test posts with enough marks."""
+    rows = read_parquet(folder / "hatexplain" / "train")
+    training = [Marked(str(row["text"]), int(row["label"]), []) for row in rows]
     explained = []
-    for row in pd.read_parquet(folder / "hatexplain" / "test.parquet").itertuples():
-        marked = majority(row.rationales, len(row.tokens))
-        if row.label != NORMAL and is_telling(marked):
-            explained.append(of_words(list(row.tokens), int(row.label), marked))
+    for row in read_parquet(folder / "hatexplain" / "test"):
+        marked = majority(row["rationales"], len(row["tokens"]))
+        if row["label"] != NORMAL and is_explained(marked):
+            explained.append(join_words(list(row["tokens"]), int(row["label"]), marked))
     return training, explained
 
 
-def film_reviews(folder: Path) -> tuple[list[Marked], list[Marked]]:
-    """Passages with marks of the training reviews, and one telling passage of each of the others."""
-    import pandas as pd
-
-    files = [pd.read_parquet(folder / "eraser_movies" / f"{split}.parquet") for split in ("train", "val")]
-    rows = [row for file in files for row in file.itertuples()]
-    learnt = len(files[0]) - min(HELD_OUT, len(files[0]) // 4)
+def read_films(folder: Path) -> tuple[list[Marked], list[Marked]]:
+    """Return marked passages of the training reviews, and one passage of each of the other reviews."""
+    files = [read_parquet(folder / "eraser_movies" / split) for split in ("train", "val")]
+    n_training = len(files[0]) - min(HELD_OUT, len(files[0]) // 4)
     training, explained = [], []
-    for number, row in enumerate(rows):
-        words = row.document.split()
-        marked = np.zeros(len(words), dtype=np.bool_)
-        for start, end in row.evidence_spans:
-            marked[start:end] = True
-        own = [(words[part], int(row.label), marked[part].tolist()) for part in passages(words)]
-        if number < learnt:
-            training += [of_words(*one) for one in own if any(one[2])]
+    for number, row in enumerate([row for file in files for row in file]):
+        words = row["document"].split()
+        marked = mask_of(row["evidence_spans"], len(words))
+        parts = [(words[part], int(row["label"]), marked[part].tolist()) for part in passages(words)]
+        if number < n_training:
+            training += [join_words(*part) for part in parts if any(part[2])]
         else:
-            explained += [of_words(*one) for one in own if is_telling(one[2])][:1]
+            explained += [join_words(*part) for part in parts if is_explained(part[2])][:1]
     return training, explained
 
 
-def claims(folder: Path) -> tuple[list[Marked], list[Marked]]:
-    """Claims of FEVER, each before a passage with evidence: of the validation set, and telling test ones.
+def read_claims(folder: Path) -> tuple[list[Marked], list[Marked]]:
+    """Return claims of FEVER, each before a passage with evidence: validation claims, and test claims.
 
-    The words of the sentences that are evidence are marked; those of the claim are not.
+    The words of the sentences that are evidence are marked, those of the claim are not.
     """
-    import pandas as pd
-
-    found: list[list[Marked]] = []
-    for split, fits in (("val", any), ("test", is_telling)):
-        found.append([])
-        for row in pd.read_parquet(folder / "eraser_fever" / f"{split}.parquet").itertuples():
-            claim, words = row.query.split(), row.document.split()
-            marked = np.zeros(len(words), dtype=np.bool_)
-            for start, end in row.evidence_spans:
-                marked[start:end] = True
-            for part in passages(words, before=len(claim)):
-                own = [False] * len(claim) + marked[part].tolist()
-                if fits(own):
-                    found[-1].append(of_words([*claim, *words[part]], int(row.label), own))
-                    break
-    return found[0], found[1]
+    return tuple(
+        [
+            text
+            for row in read_parquet(folder / "eraser_fever" / split)
+            for text in _claim_passages(row, is_suitable)
+        ]
+        for split, is_suitable in (("val", any), ("test", is_explained))
+    )
 
 
-READERS = {HATE: hatexplain, FILMS: film_reviews, CLAIMS: claims}
+def _claim_passages(row: Row, is_suitable: Callable[[Sequence[bool]], bool]) -> list[Marked]:
+    """Return the claim with its first suitable passage, if there is one."""
+    claim, words = row["query"].split(), row["document"].split()
+    marked = mask_of(row["evidence_spans"], len(words))
+    for part in passages(words, before=len(claim)):
+        both = [False] * len(claim) + marked[part].tolist()
+        if is_suitable(both):
+            return [join_words([*claim, *words[part]], int(row["label"]), both)]
+    return []
+
+
+READERS = {HATE: read_hatexplain, FILMS: read_films, CLAIMS: read_claims}
 
 
 def read(folder: Path, name: str) -> tuple[list[Marked], list[Marked]]:
-    """The texts to learn from, and those to explain, shuffled; packed ones if there are any."""
-    packed = packed_file(folder, name)
-    if packed.is_file():
-        with lzma.open(packed, "rt", encoding="utf-8") as lines:
-            training, explained = ([_marked(row) for row in json.loads(line)] for line in lines)
-        return training, explained
-    found = READERS[name](folder)
-    for texts in found:
-        np.random.default_rng(0).shuffle(texts)
-    return found
+    """Return the texts to learn from, and the texts to explain, shuffled."""
+    parts = [
+        read_packed(folder, f"{key_of(name)}/{part}", partial(read_rows, folder, name, i))
+        for i, part in enumerate(PARTS)
+    ]
+    training, explained = (
+        [Marked(row["text"], row["label"], row["spans"]) for row in rows] for rows in parts
+    )
+    return training, explained
 
 
-def _marked(row: list[Any]) -> Marked:
-    text, label, spans = row
-    return Marked(text, label, [(start, end) for start, end in spans])
+def read_rows(folder: Path, name: str, part: int) -> list[Row]:
+    """Return the shuffled rows of a part from the Parquet files."""
+    texts = READERS[name](folder)[part]
+    np.random.default_rng(0).shuffle(texts)
+    return [{"text": own.text, "label": own.label, "spans": own.spans} for own in texts]
 
 
-def packed_file(folder: Path, name: str) -> Path:
-    """Where a set is packed."""
-    return folder / f"{name.replace(' ', '_')}.jsonl.xz"
-
-
-def main() -> None:
-    """Pack the sets: a line with all training texts, and one with those to explain."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--sets", nargs="+", choices=READERS, default=list(READERS))
-    parser.add_argument("--training", type=int, help="at most so many texts to learn from")
-    arguments = parser.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    for name in arguments.sets:
-        training, explained = read(arguments.data, name)
-        training = [Marked(one.text, one.label, []) for one in training[: arguments.training]]
-        with lzma.open(packed_file(arguments.out, name), "wt", preset=9, encoding="utf-8") as lines:
-            for texts in (training, explained):
-                rows = [[one.text, one.label, one.spans] for one in texts]
-                lines.write(json.dumps(rows, separators=(",", ":")) + "\n")
-        print(f"{name}: {len(training):,} texts to learn from, {len(explained):,} with marks")
-
-
-if __name__ == "__main__":
-    main()
+def key_of(name: str) -> str:
+    """Return the name of a data set's folder."""
+    return name.lower().replace(" ", "-")

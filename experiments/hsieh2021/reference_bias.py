@@ -1,35 +1,31 @@
-"""Theorems A.1 to A.4 on a model whose important feature is known: what is black counts for nothing.
-
-    python experiments/hsieh2021/reference_bias.py
+"""Theorems A.1 to A.4 on a model whose important feature is known and equals the reference value.
 
 The model sees four numbers. Its log-odds are ``8 (0.5 − x₀) + 2 (x₁ − 0.5)``: the first number decides, the
-second helps, the others do nothing. The input is (0, 1, 1, 0.5): the first number is 0, as a black pixel on
-which a decision rests, and so is the reference value. The table is written into README.md.
+second helps, the others do nothing. The input is (0, 1, 1, 0.5): the first number is 0, like a black pixel
+that decides, and so is the reference value.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from records import fill_in, table
 from torch import nn
 
 import pertinent
+from experiments.shared.pages import table
 from pertinent.array_types import Floats
 
 INPUT = np.array([0.0, 1.0, 1.0, 0.5])
 WEIGHTS = np.array([-8.0, 2.0, 0.0, 0.0])
 BIAS = 3.0
 DECISIVE = 0
-"""The number of the feature that decides, whose value is that of the reference."""
+"""Index of the feature that decides, whose value is that of the reference."""
 
 REFERENCES = np.array([[-1.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]])
-"""Of Theorem A.2: their mean is 0."""
+"""References of Theorem A.2, whose mean is 0."""
 AVERAGED = "gradient × (input − reference), averaged"
 
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -43,11 +39,11 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "counterfactual": ("–", {}),
     "greedy-as": ("–", {"chosen": 0.5}),
 }
-"""The theorem that says a method gives the decisive feature nothing, and its settings; "–": none does."""
+"""The theorem by which a method gives the decisive feature nothing ("–": none), and settings."""
 
 
 def model() -> Any:
-    """The model, wrapped: the probability of its second class has the log-odds above."""
+    """Return the model, wrapped: the probability of its second class has the log-odds above."""
     layer = nn.Linear(4, 2)
     with torch.no_grad():
         layer.weight.copy_(torch.tensor(np.stack([np.zeros(4), WEIGHTS])))
@@ -57,25 +53,25 @@ def model() -> Any:
 
 
 def averaged_reference(input: Floats, references: Floats, gradient: Floats) -> Floats:
-    """Eqn. 10: E[(x − x′) K(f, x)], where K does not depend on the reference x′; here the gradient."""
+    """Return E[(x − x′) K(f, x)] (Eqn. 10), where K is the gradient and x′ the reference."""
     return np.asarray(((input - references) * gradient).mean(axis=0))
 
 
 def scores(wrapped: Any) -> dict[str, Floats]:
-    """The scores of the features by each method, of log-odds where a method has them."""
-    found = {}
+    """Return the scores of the features by each method, of log-odds where a method has them."""
+    by_method = {}
     for method, (_, settings) in METHODS.items():
         if method == AVERAGED:
-            found[method] = averaged_reference(INPUT, REFERENCES, WEIGHTS)
+            by_method[method] = averaged_reference(INPUT, REFERENCES, WEIGHTS)
             continue
-        scaled = {} if method in ("counterfactual", "greedy-as") else {"scale": "logit"}
-        e = pertinent.explain(wrapped, INPUT, method, progress=False, **settings, **scaled)
-        found[method] = np.asarray(e.scores)
-    return found
+        scale = {} if method in ("counterfactual", "greedy-as") else {"scale": "logit"}
+        e = pertinent.explain(wrapped, INPUT, method, progress=False, **settings, **scale)
+        by_method[method] = np.asarray(e.scores)
+    return by_method
 
 
 def curves(wrapped: Any, order: list[int]) -> dict[str, Floats]:
-    """Probabilities with the first features of an order alone, and without them (Def. A.1)."""
+    """Return probabilities with only the first features of an order, and without them (Def. A.1)."""
     e = pertinent.explain(wrapped, INPUT, "gradient", progress=False)
     rank = np.empty(4)
     rank[order] = np.arange(4)
@@ -89,36 +85,28 @@ def curves(wrapped: Any, order: list[int]) -> dict[str, Floats]:
         }
 
 
-def theorem_rows(found: Mapping[str, Floats]) -> list[list[str]]:
-    """Each method's scores, and the place of the decisive feature among them by magnitude."""
+def theorem_rows(by_method: Mapping[str, Floats]) -> list[list[str]]:
+    """Return each method's scores, and the rank of the decisive feature by magnitude."""
     rows = []
-    for method, own in found.items():
-        place = 1 + int((np.abs(own) > np.abs(own[DECISIVE])).sum())
+    for method, own in by_method.items():
+        rank = 1 + int((np.abs(own) > np.abs(own[DECISIVE])).sum())
         nothing = "yes" if np.isclose(own[DECISIVE], 0, atol=1e-6) else "no"
-        cells = [f"{value:+.2f}" for value in own]
         name = method if method == AVERAGED else f"`{method}`"
-        rows.append([name, METHODS[method][0], *cells, nothing, f"{place} of 4"])
+        cells = [f"{value:+.2f}" for value in own]
+        rows.append([name, METHODS[method][0], *cells, nothing, f"{rank} of 4"])
     return rows
 
 
-def main() -> None:
-    """Write the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--page", type=Path, default=Path(__file__).parent / "README.md")
-    arguments = parser.parse_args()
-    wrapped = model()
+def score_table() -> str:
+    """Return the scores by all methods."""
     values = [f"x{i} = {value:g}" for i, value in enumerate(INPUT)]
-    head = ["method", "theorem", *values, "nothing for x0", "place of x0"]
-    made = curves(wrapped, [DECISIVE, 1, 2, 3])
-    rows = [[kind, *(f"{value:.3f}" for value in own)] for kind, own in made.items()]
-    fill_in(
-        arguments.page,
-        {
-            "reference bias": table(head, theorem_rows(scores(wrapped))),
-            "reference bias of curves": table(["", "none", "x0", "x0, x1", "x0 to x2", "all"], rows),
-        },
+    return table(
+        ["method", "theorem", *values, "nothing for x0", "place of x0"], theorem_rows(scores(model()))
     )
 
 
-if __name__ == "__main__":
-    main()
+def curve_table() -> str:
+    """Return insertion and deletion with the decisive feature first."""
+    by_kind = curves(model(), [DECISIVE, 1, 2, 3])
+    rows = [[kind, *(f"{value:.3f}" for value in own)] for kind, own in by_kind.items()]
+    return table(["", "none", "x0", "x0, x1", "x0 to x2", "all"], rows)

@@ -1,4 +1,4 @@
-"""The rows of the tables on images: methods, their settings, and what the paper calls them."""
+"""Rows of the tables on images: methods, their settings, and their names in the paper."""
 
 from __future__ import annotations
 
@@ -8,18 +8,24 @@ from typing import Any
 
 SIZES = tuple(share / 100 for share in range(5, 50, 5))
 LARGEST = 0.45
-"""The shares of pixels that count as relevant, and the largest: as many are chosen."""
+"""Shares of pixels that count as relevant, and the largest, which Greedy-AS chooses."""
 
 MAGNITUDE = ", magnitude"
-"""After the name of a row whose pixels are ordered by the magnitude of their scores, not by the scores."""
+"""Suffix of a row whose pixels are ordered by the magnitude of their scores."""
 
 
 @dataclass(frozen=True)
 class Row:
     """A method with its settings.
 
-    `signed` scores are measured twice: in their own order, and in that of their magnitude. `sampled` says
-    that the number of random subsets is an option of the run.
+    Attributes
+    ----------
+    paper
+        Name in the paper.
+    signed
+        Whether scores are measured twice: in their order, and in that of their magnitude.
+    sampled
+        Whether the number of random subsets is an option of the run.
     """
 
     method: str
@@ -30,15 +36,15 @@ class Row:
 
 
 def greedy(method: str, paper: str | None, name: str | None = None, **settings: Any) -> dict[str, Row]:
-    """A method of the paper by both criteria; the first is the default."""
+    """Return the rows of a method that optimizes either criterion."""
     return {
-        f"{name or method}{suffix}": Row(method, settings | own, paper, sampled=method != "greedy")
-        for suffix, own in (("", {}), (", relevant", {"criterion": "relevant"}))
+        f"{name or method}{suffix}": Row(method, settings | criterion, paper, sampled=method != "greedy")
+        for suffix, criterion in (("", {}), (", relevant", {"criterion": "relevant"}))
     }
 
 
-def searched(method: str) -> Row:
-    """A search for sets of the sizes that are measured."""
+def search(method: str) -> Row:
+    """Return the row of a search for sets of the sizes that are measured."""
     return Row(method, {"budget": 500, "sparsity": list(SIZES)})
 
 
@@ -59,8 +65,8 @@ ROWS: dict[str, Row] = {
     **greedy("greedy-as", None, "greedy-as, logit attack", chosen=LARGEST, attack="pgd-logit"),
     "lime": Row("lime", {"budget": 2000}, signed=True),
     "shapley": Row("shapley", {"budget": 2000}, signed=True),
-    "parallel-local-search": searched("parallel-local-search"),
-    "thompson-search": searched("thompson-search"),
+    "parallel-local-search": search("parallel-local-search"),
+    "thompson-search": search("thompson-search"),
 }
 
 FEWER: Sequence[str] = (
@@ -82,7 +88,7 @@ FEWER: Sequence[str] = (
     "shapley",
     "thompson-search",
 )
-"""The rows on Fashion-MNIST and on photographs."""
+"""Rows on Fashion-MNIST and on photographs."""
 
 ON_SQUARES: dict[str, dict[str, Any]] = {
     "gradient": {"reduce": "length"},
@@ -93,19 +99,19 @@ ON_SQUARES: dict[str, dict[str, Any]] = {
     "shapley": {"budget": 500},
     "thompson-search": {"budget": 100},
 }
-"""Settings of rows whose features are 49 squares of photographs, where they differ."""
+"""Settings that differ for the 49 squares of photographs."""
 
 
 def photo_rows(attack_steps: int) -> dict[str, Row]:
-    """The rows on photographs: fewer features, and a network whose passes take longer."""
-    found = {}
+    """Return the rows on photographs, which have fewer features and a slower network."""
+    rows = {}
     for name in FEWER:
-        row = ROWS[name]
-        own = ON_SQUARES.get(name, {})
+        row, settings = ROWS[name], ON_SQUARES.get(name, {})
         if row.method in ("counterfactual", "greedy", "greedy-as", "one-step-banzhaf"):
-            own = own | {"attack_steps": attack_steps}
-        found[name] = replace(row, settings=row.settings | own, signed=row.signed and name != "gradient")
-    return found
+            settings = settings | {"attack_steps": attack_steps}
+        signed = row.signed and name != "gradient"
+        rows[name] = replace(row, settings=row.settings | settings, signed=signed)
+    return rows
 
 
 SALIENCY = (
@@ -115,14 +121,11 @@ SALIENCY = (
     "shapley-sampling",
     "leave-one-out",
 )
-"""Rows ordered by magnitude in the authors' code.
-
-The code has no expected gradients; they are assumed to be ordered like the other rows.
-"""
+"""Rows ordered by magnitude in the authors' code, and expected gradients, which the code does not have."""
 
 
 def authors_lines(name: str) -> tuple[str, ...]:
-    """Return the lines that may stand for a row as the authors have it, the closest first.
+    """Return the lines that may stand for a row in the authors' order, the closest first.
 
     Their integrated gradients are not multiplied by the input.
     """
@@ -131,6 +134,6 @@ def authors_lines(name: str) -> tuple[str, ...]:
 
 
 def lines(names: Sequence[str]) -> list[str]:
-    """The rows as tables show them, those with signs twice."""
+    """Return the lines of tables: rows with signs have two."""
     doubled = ([name, name + MAGNITUDE] if ROWS[name].signed else [name] for name in names)
     return [line for several in doubled for line in several]

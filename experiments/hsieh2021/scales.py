@@ -1,25 +1,19 @@
-"""Should gradient methods follow a probability or its log-odds? Measured by the library's own metrics.
-
-    python experiments/hsieh2021/scales.py --data DATA --weights mnist_cnn.safetensors --results RESULTS
-
-`DATA` holds ``sst2``, ``ag_news`` and ``mnist``; WEIGHTS are the authors' network. The other models are
-embedded. Writes RESULTS/scales.jsonl, and the table into README.md.
-"""
+"""Comparison of gradients of a probability, of its log-odds, and of logits, by the library's metrics."""
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mnist import read_network, wrapped
-from records import Records, Writer, difference, fill_in, table
-from run import chosen_images
 
 import pertinent
-from pertinent.array_types import Array
+from experiments.hsieh2021.mnist import load, random_test_images
+from experiments.hsieh2021.records import Records, Rows
+from experiments.shared.data import read_packed, read_parquet
+from experiments.shared.intervals import difference, show, verdict
+from experiments.shared.pages import table
+from experiments.shared.stages import Run
 
 SCALES = ("natural", "logit", "raw")
 METHODS: dict[str, dict[str, Any]] = {
@@ -30,101 +24,70 @@ METHODS: dict[str, dict[str, Any]] = {
 METRICS = ("sufficiency", "comprehensiveness", "insertion", "deletion")
 LOWER = ("sufficiency", "deletion")
 SATURATED = 0.99
-"""The probability from which on a prediction counts as saturated."""
-PAGE = Path(__file__).parent / "README.md"
+"""Probability above which a prediction is saturated."""
+MODELS = {
+    "sentiment": "sst2/dev",
+    "topics": "ag_news/test",
+    "the authors' network, MNIST": None,
+}
+"""Embedded models with their texts, and a network of images."""
 
 
-def texts(path: Path, n: int) -> list[str]:
-    """Random texts of 8 to 40 words."""
-    import pandas as pd
-
-    every = [text for text in pd.read_parquet(path)["text"] if 8 <= len(text.split()) <= 40]
-    return [every[i] for i in np.random.default_rng(0).permutation(len(every))[:n]]
-
-
-def models(data: Path, weights: Path, n: int) -> Iterator[tuple[str, Any, list[Any], dict[str, Any]]]:
-    """Name, model, inputs, and how they are explained."""
-    yield "sentiment", pertinent.load("sentiment"), texts(data / "sst2" / "dev.parquet", n), {}
-    yield "topics", pertinent.load("topics"), texts(data / "ag_news" / "test.parquet", n), {}
-    images: Array = chosen_images(data / "mnist", n)
-    pixels = {"features": "pixels", "removal": "constant"}
-    yield "the authors' network, MNIST", wrapped(read_network(weights)), list(images), pixels
+def read_texts(folder: Path, name: str, n: int) -> list[str]:
+    """Return random texts of 8 to 40 words."""
+    rows = read_packed(folder, name, lambda: read_parquet(folder / name))
+    texts = [row["text"] for row in rows if 8 <= len(row["text"].split()) <= 40]
+    return [texts[i] for i in np.random.default_rng(0).permutation(len(texts))[:n]]
 
 
-def measure(name: str, model: Any, inputs: list[Any], options: dict[str, Any], writer: Writer) -> None:
-    """Explain by each method on each scale, and write what the metrics say."""
-    for method, own_settings in METHODS.items():
-        on_text = method == "gradient" and "features" not in options
-        settings = own_settings | ({"reduce": "length"} if on_text else {})  # BERT's sums are 0
+def measure(run: Run, name: str, weights: Path, n: int) -> list[dict[str, Any]]:
+    """Explain inputs by each method on each scale, and measure the explanations."""
+    file, options, inputs = MODELS[name], {}, []
+    if file is None:
+        model: Any = load(weights, run.device)
+        inputs = list(random_test_images(run.data / "mnist", n))
+        options = {"features": "pixels", "removal": "constant"}
+    else:
+        model, inputs = pertinent.load(name), read_texts(run.data, file, n)
+    rows = Rows(name)
+    for method, settings in METHODS.items():
+        if method == "gradient" and file is not None:
+            settings = settings | {"reduce": "length"}  # BERT's gradients sum to 0
         for scale in SCALES:
-            found = pertinent.explain(
+            explanations = pertinent.explain(
                 model, inputs, method, scale=scale, progress=False, **settings, **options
             )
             if method == "gradient" and scale == "natural":
-                writer.write("–", "probability", [float(e.prediction.values[e.target]) for e in found])
-            judged = pertinent.evaluate(model, found, METRICS, progress=False)
+                rows.add("–", "probability", [float(e.prediction.values[e.target]) for e in explanations])
+            evaluation = pertinent.evaluate(model, explanations, METRICS, progress=False)
             for metric in METRICS:
-                own: dict[int, list[float]] = {}
-                for row in judged.rows:
+                by_input: dict[int, list[float]] = {}
+                for row in evaluation.rows:
                     if row.metric == metric:
-                        own.setdefault(found[row.explanation].index, []).append(row.value)
-                values = [np.mean(own[i]) if i in own else np.nan for i in range(len(inputs))]
-                writer.write(method, metric, values, scale=scale)
-            print(f"{name}, {method}, {scale}: measured", flush=True)
+                        by_input.setdefault(explanations[row.explanation].index, []).append(row.value)
+                means = [np.mean(by_input[i]) if i in by_input else np.nan for i in range(len(inputs))]
+                rows.add(method, metric, means, scale=scale)
+            print(f"{method}, {scale}: measured", flush=True)
+    return rows.rows
 
 
-def verdict_rows(records: Records, name: str) -> list[list[str]]:
-    """By how much each scale is better than probabilities."""
-    p = records.values(name, "–", "probability")
-    assert p is not None
+def scales_table(records: Records) -> str:
+    """Return by how much each scale is better than probabilities, in hundredths."""
     rows = []
-    for method in METHODS:
-        for scale in SCALES[1:]:
-            cells = [
-                f"{name} ({(p > SATURATED).mean():.0%} with p > {SATURATED})",
-                f"`{method}`",
-                f"`{scale}`",
-            ]
-            for metric in METRICS:
-                natural, own = (
-                    records.values(name, method, metric, scale=each) for each in ("natural", scale)
-                )
-                assert natural is not None
-                assert own is not None
-                cells.append(gain(metric, own, natural))
-            rows.append(cells)
-    return rows
+    for name in MODELS:
+        p = records.values(name, "–", "probability")
+        for method in METHODS if p is not None else ():
+            for scale in SCALES[1:]:
+                label = f"{name} ({(p > SATURATED).mean():.0%} with p > {SATURATED})"
+                cells = [gain(records, name, method, metric, scale) for metric in METRICS]
+                rows.append([label, f"`{method}`", f"`{scale}`", *cells])
+    return table(["model", "method", "scale", *METRICS], rows)
 
 
-def gain(metric: str, own: Array, natural: Array) -> str:
-    """By how much the first is better, in hundredths, bold if the 95% interval is on one side of 0."""
-    sign = -1 if metric in LOWER else 1
-    found = difference(100 * sign * own, 100 * sign * natural)
-    assert found is not None
-    text = f"{found.mean:+.1f} [{found.low:+.1f}, {found.high:+.1f}]"
-    return f"**{text}**" if found.low > 0 or found.high < 0 else text
-
-
-def main() -> None:
-    """Measure what is not there, then write the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--weights", type=Path, required=True)
-    parser.add_argument("--results", type=Path, required=True)
-    parser.add_argument("--inputs", type=int, default=100)
-    parser.add_argument("--page", type=Path, default=PAGE)
-    arguments = parser.parse_args()
-    arguments.results.mkdir(parents=True, exist_ok=True)
-    path = arguments.results / "scales.jsonl"
-    names = []
-    for name, model, inputs, options in models(arguments.data, arguments.weights, arguments.inputs):
-        names.append(name)
-        if not path.exists() or not Records(arguments.results, path.name).methods(name):
-            measure(name, model, inputs, options, Writer(path, name))
-    records = Records(arguments.results, path.name)
-    rows = [row for name in names for row in verdict_rows(records, name)]
-    fill_in(arguments.page, {"scales": table(["model", "method", "scale", *METRICS], rows)})
-
-
-if __name__ == "__main__":
-    main()
+def gain(records: Records, name: str, method: str, metric: str, scale: str) -> str:
+    """Return by how much a scale is better, in hundredths, bold if the 95% interval excludes 0."""
+    values = [records.values(name, method, metric, scale=each) for each in (scale, "natural")]
+    sign = -100 if metric in LOWER else 100
+    gap = difference(*(None if own is None else sign * own for own in values))
+    text = show(gap, "+.1f")
+    return f"**{text}**" if verdict(gap) in ("win", "loss") else text

@@ -1,236 +1,293 @@
-"""Write the tables into README.md, between their markers, from what was measured.
-
-python experiments/hsieh2021/tables.py --results RESULTS
-"""
+"""Tables on images and on the forest."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
+from typing import Any
 
-import conclusions
 import numpy as np
-import paper
-from checks import CHECKED
-from conclusions import measured, reference_name
-from criteria import CLASS_LOGIT, MAXIMUM_LOGIT, REFERENCES
-from forest import ROWS as FOREST_ROWS
-from records import Records, fill_in, interval, shown, table
-from rows import FEWER, MAGNITUDE, ROWS, lines
 
+from experiments.hsieh2021 import paper
+from experiments.hsieh2021.checks import CHECKED
+from experiments.hsieh2021.comparisons import (
+    IRRELEVANT,
+    OPTIMIZED,
+    RELEVANT,
+    Experiment,
+    paper_place,
+    reference_name,
+)
+from experiments.hsieh2021.comparisons import OTHERS as PAPERS_OTHERS
+from experiments.hsieh2021.criteria import CLASS_LOGIT, MAXIMUM_LOGIT, REFERENCES
+from experiments.hsieh2021.forest import ROWS as FOREST_ROWS
+from experiments.hsieh2021.records import Records
+from experiments.hsieh2021.rows import FEWER, MAGNITUDE, ROWS, lines
+from experiments.hsieh2021.scales import scales_table
+from experiments.shared.intervals import (
+    count_verdicts,
+    difference,
+    holds,
+    interval,
+    number,
+    show,
+    show_mean,
+    verdict,
+)
+from experiments.shared.pages import MISSING, table
 from pertinent.array_types import Floats
+from pertinent.stats import Difference
 
 KINDS = ("irrelevant", "relevant")
 FEW = ("random", "gradient", "expected-gradients", "counterfactual", "greedy-as", "greedy-as, logit attack")
-"""The rows beside Greedy-AS with 500 subsets."""
+"""Rows compared with Greedy-AS with 500 subsets."""
+ZERO_BASED = ("integrated-gradients", "shapley-sampling", "leave-one-out")
+"""Methods with a baseline of 0."""
+NOT_IN_PAPER = (
+    "shapley",
+    "shapley" + MAGNITUDE,
+    "thompson-search",
+    "parallel-local-search",
+    "lime",
+    "lime" + MAGNITUDE,
+)
 
 
-def robustness(which: str, names: Sequence[str], records: Records) -> str:
-    """Table 1 with the variants of Table 3: areas under radii, and what an image takes."""
-    published = paper.BY_DATA.get(which)
-    rows = []
-    for line in lines(names):
-        name = line.removesuffix(MAGNITUDE)
-        row = ROWS[name]
-        values = [measured(records, which, line, f"robustness of {kind}") for kind in KINDS]
-        cells = [f"`{line}`", _n(values[0])]
-        for kind, own in zip(KINDS, values, strict=True):
-            known = getattr(published, kind).get(row.paper or "") if published else None
-            cells += [_number(known), shown(own, 1)]
-        cells += [
-            _mean(records, which, name, "passes", ",.0f"),
-            _mean(records, which, name, "seconds", ".3f"),
-        ]
-        if values[0] is not None:
-            rows.append(cells)
-    head = [
-        "method",
-        "images",
-        "irrelevant: paper",
-        "ours ↑",
-        "relevant: paper",
-        "ours ↓",
-        "passes",
-        "seconds",
-    ]
-    if published is None:
-        rows = [[cell for i, cell in enumerate(row) if i not in (2, 4)] for row in rows]
-        head = [cell for i, cell in enumerate(head) if i not in (2, 4)]
-    return filled(head, rows)
+def kind_of(metric: str) -> str:
+    """Return the pixels that a criterion attacks."""
+    return metric.rpartition(" ")[2]
 
 
-def references(kind: str, logit: str, names: Sequence[str], which: str, records: Records) -> str:
-    """Insertion or deletion by reference value, the paper's numbers in parentheses."""
-    published = paper.BY_DATA.get(which)
-    rows = []
-    for line in lines(names):
-        row = ROWS[line.removesuffix(MAGNITUDE)]
-        areas = {
-            reference: measured(records, which, line, kind + logit, reference=reference)
-            for reference in REFERENCES
-        }
-        measured_areas = [own for own in areas.values() if own is not None]
-        if not measured_areas:
-            continue
-        cells = [f"`{line}`", str(len(measured_areas[0]))]
-        for reference, own in areas.items():
-            known = getattr(published, kind)[reference].get(row.paper or "") if published else None
-            beside = "" if known is None or own is None else f" ({known:.0f})"
-            cells.append(_mean_and_half(own) + beside)
-        rows.append(cells)
-    return filled(["method", "images", *map(reference_name, REFERENCES)], rows)
+def own_criteria(name: str, records: Records) -> str:
+    """Return each kind of Greedy-AS by both criteria: against all others, and against the best of them."""
+    own, rows = Experiment(records, name), []
+    for method, optimized in OPTIMIZED.items():
+        for metric in (IRRELEVANT, RELEVANT):
+            verdicts = own.against(method, metric)
+            rival = own.best(lines(PAPERS_OTHERS), metric)
+            if rival is None or not verdicts:
+                continue
+            gap = own.ahead(method, rival, metric)
+            losses = ", ".join(f"`{other}`" for other, word in verdicts.items() if word == "loss") or "none"
+            criterion = kind_of(metric) + (", its own" if optimized == metric else "")
+            counts = count_verdicts(list(verdicts.values()))
+            rows.append(
+                [f"`{method}`", criterion, counts, losses, f"`{rival}`", show(gap, "+.1f"), holds(gap)]
+            )
+    head = ["method", "criterion", "against the paper's other methods", "loses to", "best of the others"]
+    return table([*head, "ahead of it by", "wins"], rows)
 
 
-def insertion_and_deletion(which: str, logit: str, names: Sequence[str], records: Records) -> str:
-    """All of Table 5, in the paper's units."""
-    both = {
-        f"**{kind.capitalize()} {arrow}**\n\n": references(kind, logit, names, which, records)
-        for kind, arrow in (("insertion", "↑"), ("deletion", "↓"))
-    }
-    return "\n".join(title + rows for title, rows in both.items()) if any(both.values()) else ""
-
-
-def own_criteria(which: str, records: Records) -> str:
-    """Whether Greedy-AS wins by its own criteria."""
-    head = [
-        "method",
-        "criterion",
-        "against the paper's other methods",
-        "loses to",
-        "best of the others",
-    ]
-    rows = [row for row in conclusions.own_criteria(records, which) if row[2] != "–"]
-    return filled([*head, "ahead of it by", "wins"], rows)
-
-
-def variants(which: str, records: Records) -> str:
-    """Whether each part of Greedy-AS is needed."""
-    rows = [row for row in conclusions.variants(records, which) if row[-1] != "–"]
-    return filled(["finding", "criterion", "ahead by", "holds"], rows)
+def variants(name: str, records: Records) -> str:
+    """Return Greedy-AS against its variants, by the criterion that both optimize (Table 3)."""
+    own, rows = Experiment(records, name), []
+    for suffix, metric in (("", IRRELEVANT), (", relevant", RELEVANT)):
+        for other in ("one-step-banzhaf", "greedy"):
+            gap = own.ahead("greedy-as" + suffix, other + suffix, metric)
+            claim = f"`greedy-as{suffix}` is better than `{other + suffix}`"
+            if gap is not None:
+                rows.append([claim, kind_of(metric), show(gap, "+.1f"), holds(gap)])
+    return table(["finding", "criterion", "ahead by", "holds"], rows)
 
 
 def scattered(records: Records) -> str:
-    """Whether the pixels of Greedy-AS are less scattered than those of its variants."""
+    """Return whether Greedy-AS selects fewer components of pixels than its variants (Figure 9)."""
     rows = []
-    for which, name in (("mnist", "MNIST"), ("fashion-mnist", "Fashion-MNIST")):
-        found = conclusions.scattered(records, which)
-        rows += [[name, *row] for row in found if row[-1] != "–"]
+    for name, title in (("mnist", "MNIST"), ("fashion-mnist", "Fashion-MNIST")):
+        own = Experiment(records, name)
+        for suffix in ("", ", relevant"):
+            for variant in ("greedy", "one-step-banzhaf"):
+                ours, other = (own.values(row + suffix, "pieces") for row in ("greedy-as", variant))
+                gap = difference(other, ours)
+                if gap is not None and ours is not None and other is not None:
+                    counts = [str(min(len(ours), len(other))), f"{ours.mean():.1f}", f"{other.mean():.1f}"]
+                    methods = [f"`greedy-as{suffix}`", f"`{variant}{suffix}`"]
+                    rows.append([title, *methods, *counts, show(gap, "+.1f"), holds(gap)])
     head = ["images", "method", "against", "n", "pieces", "pieces of the other", "fewer by", "holds"]
-    return filled(head, rows)
+    return table(head, rows)
 
 
-def by_reference(which: str, suffix: str, records: Records) -> str:
-    """Whether Greedy-AS holds on insertion and deletion."""
-    head = [
-        "criterion",
-        "reference",
-        *(["paper: place"] if which in paper.BY_DATA else []),
-        "`greedy-as`",
-        "place",
-        "in the authors' orders",
-        "`greedy-as, relevant`",
-        "place",
-        "in the authors' orders",
-    ]
-    rows = [row for row in conclusions.by_reference(records, which, suffix) if row[-1] != "–"]
-    return filled([*head, "best of all rows"], rows)
+def by_reference(name: str, suffix: str, records: Records) -> str:
+    """Return Greedy-AS by insertion and deletion, for each reference value."""
+    own, published, rows = Experiment(records, name), paper.BY_DATA.get(name), []
+    for kind in ("insertion", "deletion"):
+        for reference in REFERENCES:
+            metric = kind + suffix
+            winner = own.best(lines(list(ROWS)), metric, reference=reference)
+            if winner is None:
+                continue
+            cells = [kind, reference_name(reference)]
+            if published is not None:
+                cells.append(f"{paper_place(published[kind][paper.reference_key(reference)], kind)} of 9")
+            for method in OPTIMIZED:
+                verdicts = own.against(method, metric, reference=reference)
+                places = [
+                    own.place(method, metric, as_authors=as_authors, reference=reference)
+                    for as_authors in (False, True)
+                ]
+                cells += [count_verdicts(list(verdicts.values())), *places]
+            rows.append([*cells, f"`{winner}`"])
+    head = ["criterion", "reference", *(["paper: place"] if published is not None else [])]
+    for method in OPTIMIZED:
+        head += [f"`{method}`", "place", "in the authors' orders"]
+    return table([*head, "best of all rows"], rows)
 
 
 def farther(records: Records) -> str:
-    """What happens away from the reference value 0."""
-    head = [
-        "method",
-        *(f"{kind}, {value}" for kind in ("insertion", "deletion") for value in ("0", "0.5", "1")),
-    ]
-    return filled(head, [row for row in conclusions.farther(records, "mnist") if set(row[1:]) != {"–"}])
+    """Return the places of methods by distance of the reference value from 0."""
+    own, rows = Experiment(records, "mnist"), []
+    pairs = [(kind, reference) for kind in ("insertion", "deletion") for reference in (0.0, 0.5, 1.0)]
+    for method in (*ZERO_BASED, "expected-gradients", "gradient" + MAGNITUDE, "counterfactual", "greedy-as"):
+        cells = [own.place(method, kind + own.main_logit, reference=reference) for kind, reference in pairs]
+        rows.append([f"`{method}`", *cells])
+    return table(["method", *(f"{kind}, {reference:g}" for kind, reference in pairs)], rows)
 
 
 def standing(records: Records) -> str:
-    """Where our own methods stand."""
+    """Return Shapley values and searches: win or loss against Greedy-AS, and the place among the paper's."""
+    own, rows = Experiment(records, "mnist"), []
+    columns: list[tuple[str, str, dict[str, Any]]] = [
+        (metric, method, {}) for method, metric in OPTIMIZED.items()
+    ]
+    for kind in ("insertion", "deletion"):
+        settings = ({"reference": reference} for reference in ("uniform", 0.0, 1.0))
+        columns += [(kind + own.main_logit, "greedy-as", each) for each in settings]
+    for method in NOT_IN_PAPER:
+        cells = []
+        for metric, rival, settings in columns:
+            place = own.place(method, metric, **settings)
+            won = verdict(own.ahead(method, rival, metric, **settings))
+            cells.append(place if place == MISSING else f"{won}, {place}")
+        rows.append([f"`{method}`", *cells])
     kinds = [f"{kind}, {value}" for kind in ("insertion", "deletion") for value in ("noise", "0", "1")]
-    head = ["method", "irrelevant", "relevant", *kinds]
-    return filled(head, [row for row in conclusions.standing(records, "mnist") if set(row[1:]) != {"–"}])
+    return table(["method", "irrelevant", "relevant", *kinds], rows)
 
 
-def checked(records: Records) -> str:
-    """Tables 7 and 8."""
-    rows = []
+def robustness(name: str, names: Sequence[str], records: Records) -> str:
+    """Return Table 1 with the variants of Table 3: areas under radii, and the cost of an image."""
+    own, published, rows = Experiment(records, name), paper.BY_DATA.get(name), []
+    for line in lines(names):
+        areas = [own.areas(line, f"robustness of {kind}") for kind in KINDS]
+        if areas[0] is None:
+            continue
+        row = line.removesuffix(MAGNITUDE)
+        cells = [f"`{line}`", str(len(areas[0]))]
+        for kind, values in zip(KINDS, areas, strict=True):
+            if published is not None:
+                cells.append(number(published[kind].get(ROWS[row].paper)))
+            cells.append(show_mean(values, ".1f"))
+        passes, seconds = (own.values(row, metric) for metric in ("passes", "seconds"))
+        rows.append([*cells, mean(passes, ",.0f"), mean(seconds, ".3f")])
+    heads = [(f"{kind}: paper", f"ours {arrow}") for kind, arrow in zip(KINDS, "↑↓", strict=True)]
+    columns = [head for pair in heads for head in (pair if published is not None else pair[1:])]
+    return table(["method", "images", *columns, "passes", "seconds"], rows)
+
+
+def references(name: str, logit: str, names: Sequence[str], records: Records) -> str:
+    """Return insertion and deletion by reference value, the paper's numbers in parentheses (Table 5)."""
+    own, published, parts = Experiment(records, name), paper.BY_DATA.get(name), []
+    for kind, arrow in (("insertion", "↑"), ("deletion", "↓")):
+        rows = []
+        for line in lines(names):
+            areas = {r: own.areas(line, kind + logit, reference=r) for r in REFERENCES}
+            measured = [values for values in areas.values() if values is not None]
+            if not measured:
+                continue
+            cells = []
+            for reference, values in areas.items():
+                of_row = ROWS[line.removesuffix(MAGNITUDE)].paper or ""
+                known = published and published[kind][paper.reference_key(reference)].get(of_row)
+                note = "" if known is None or values is None else f" ({known:.0f})"
+                cells.append(mean_and_half(values) + note)
+            rows.append([f"`{line}`", str(len(measured[0])), *cells])
+        if rows:
+            head = ["method", "images", *map(reference_name, REFERENCES)]
+            parts.append(f"**{kind.capitalize()} {arrow}**\n\n{table(head, rows)}")
+    return "\n".join(parts)
+
+
+def checks(records: Records) -> str:
+    """Return Tables 7 and 8."""
+    own, rows = Experiment(records, "mnist"), []
     for name in CHECKED:
         known = ROWS[name].paper or ""
-        values = [records.values("mnist", name, m) for m in ("sanity", "sanity of magnitudes", "sensitivity")]
-        cells = [f"`{name}`", _number(paper.SANITY.get(known)), shown(values[0]), shown(values[1])]
+        values = [own.values(name, metric) for metric in ("sanity", "sanity of magnitudes", "sensitivity")]
+        cells = [f"`{name}`", number(paper.SANITY.get(known)), show_mean(values[0]), show_mean(values[1])]
         if values[0] is not None:
-            rows.append([*cells, _number(paper.SENSITIVITY.get(known)), shown(values[2])])
+            rows.append([*cells, number(paper.SENSITIVITY.get(known)), show_mean(values[2])])
     head = ["method", "correlation: paper", "ours, scores", "ours, magnitudes", "sensitivity: paper", "ours"]
-    return filled(head, rows)
+    return table(head, rows)
 
 
 def check_verdicts(records: Records) -> str:
-    """Greedy-AS beside the paper's other methods in Tables 7 and 8."""
-    others = [name for name in CHECKED if ROWS[name].paper and not name.startswith("greedy-as")]
+    """Return the correlation and the sensitivity of Greedy-AS minus those of each other method.
+
+    "agrees" says whether ours has the sign of the paper's.
+    """
+    own, rows = Experiment(records, "mnist"), []
+    for name in [name for name in CHECKED if ROWS[name].paper and not name.startswith("greedy-as")]:
+        cells = []
+        for metric, published in (
+            ("sanity of magnitudes", paper.SANITY),
+            ("sensitivity", paper.SENSITIVITY),
+        ):
+            known = published.get(ROWS[name].paper or "")
+            gap = difference(*(own.values(row, metric) for row in ("greedy-as", name)))
+            papers = None if known is None else published["Greedy-AS"] - known
+            cells += [number(papers, "+.2f"), show(gap, "+.2f"), agrees(papers, gap)]
+        if cells[1] != MISSING:
+            rows.append([f"`{name}`", *cells])
     head = ["Greedy-AS minus", "correlation: paper", "ours", "agrees", "sensitivity: paper", "ours", "agrees"]
-    return filled(head, [row for row in conclusions.checks(records, "mnist", others) if row[2] != "–"])
+    return table(head, rows)
+
+
+def agrees(papers: float | None, gap: Difference | None) -> str:
+    """Return whether a difference has the sign of the paper's, at 95%."""
+    if papers is None or gap is None:
+        return ""
+    if gap.low <= 0 <= gap.high:
+        return "undecided"
+    return "yes" if (gap.mean > 0) == (papers > 0) else "no, the reverse"
 
 
 def forest(records: Records) -> str:
-    """The forest: all criteria."""
-    rows = []
+    """Return all criteria of the forest."""
+    own, rows = Experiment(records, "forest"), []
     for name in FOREST_ROWS:
-        values = [
-            records.values("forest", name, f"robustness of {kind}") for kind in ("irrelevant", "relevant")
-        ]
-        if values[0] is None:
-            continue
-        without = [
-            records.values("forest", name, f"{kind} without attack") for kind in ("irrelevant", "relevant")
-        ]
-        others = [
-            records.values("forest", name, metric, removal=removal)
-            for metric in ("insertion", "deletion")
-            for removal in ("mean", "uniform-noise")
-        ]
-        shares = [f"{100 * float(np.nanmean(own)):.0f}%" for own in without if own is not None]
-        cells = [f"`{name}`", shown(values[0], 1), shares[0], shown(values[1], 1), shares[1]]
-        rows.append(
-            [*cells, *(shown(own, 3) for own in others), _mean(records, "forest", name, "seconds", ".2f")]
-        )
+        cells = [f"`{name}`"]
+        for kind in KINDS:
+            without = own.values(name, f"{kind} without attack")
+            share = MISSING if without is None else f"{100 * float(np.nanmean(without)):.0f}%"
+            cells += [show_mean(own.values(name, f"robustness of {kind}"), ".1f"), share]
+        for metric in ("insertion", "deletion"):
+            for removal in ("mean", "uniform-noise"):
+                cells.append(show_mean(own.values(name, metric, removal=removal), ".3f"))
+        rows.append([*cells, mean(own.values(name, "seconds"), ".2f")])
     head = ["method", "irrelevant ↑", "no attack", "relevant ↓", "no attack", "insertion, mean ↑", "noise ↑"]
-    return filled([*head, "deletion, mean ↓", "noise ↓", "seconds"], rows)
+    return table([*head, "deletion, mean ↓", "noise ↓", "seconds"], rows)
 
 
 def forest_verdicts(records: Records) -> str:
-    """Greedy-AS on the forest against all other rows."""
-    head = ["method", "criterion", "best of the others", "ahead of it by", "wins"]
+    """Return Greedy-AS on the forest against the best other row, by the criterion that it optimizes."""
+    own, rows = Experiment(records, "forest"), []
     others = [name for name in FOREST_ROWS if "greedy" not in name]
-    return filled(head, [row for row in conclusions.on_forest(records, others) if row[-1] != "–"])
+    for method, metric in OPTIMIZED.items():
+        rival = own.best(others, metric)
+        gap = None if rival is None else own.ahead(method, rival, metric)
+        if gap is not None:
+            rows.append([f"`{method}`", kind_of(metric), f"`{rival}`", show(gap, "+.1f"), holds(gap)])
+    return table(["method", "criterion", "best of the others", "ahead of it by", "wins"], rows)
 
 
-def filled(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table, or nothing where no row was measured."""
-    return table(head, rows) if rows else ""
+def mean(values: Floats | None, form: str) -> str:
+    """Return the mean of values."""
+    return number(None if values is None else float(np.nanmean(values)), form, MISSING)
 
 
-def _n(values: Floats | None) -> str:
-    return "–" if values is None else str(len(values))
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}"
-
-
-def _mean(records: Records, which: str, method: str, metric: str, form: str) -> str:
-    found = records.values(which, method, metric)
-    return "–" if found is None else format(float(np.nanmean(found)), form)
-
-
-def _mean_and_half(values: Floats | None) -> str:
-    """A mean and half of its interval's width, which fits into wide tables."""
-    if values is None:
-        return "–"
-    found = interval(values)
-    return f"{found.mean:.0f} ± {(found.high - found.low) / 2:.0f}"
+def mean_and_half(values: Floats | None) -> str:
+    """Return a mean and half of its interval's width, which fits into wide tables."""
+    own = interval(values)
+    return MISSING if own is None else f"{own.mean:.0f} ± {(own.high - own.low) / 2:.0f}"
 
 
 PARTS: dict[str, Callable[[Records], str]] = {
@@ -243,54 +300,32 @@ PARTS: dict[str, Callable[[Records], str]] = {
     "farther": farther,
     "standing": standing,
     "robustness": partial(robustness, "mnist", list(ROWS)),
-    "references": partial(insertion_and_deletion, "mnist", MAXIMUM_LOGIT, list(ROWS)),
-    "references, class": partial(insertion_and_deletion, "mnist", CLASS_LOGIT, list(ROWS)),
+    "references": partial(references, "mnist", MAXIMUM_LOGIT, list(ROWS)),
+    "references, class": partial(references, "mnist", CLASS_LOGIT, list(ROWS)),
     "few subsets": partial(robustness, "mnist-500", FEW),
-    "few subsets, by reference": partial(insertion_and_deletion, "mnist-500", CLASS_LOGIT, FEW),
-    "checks": checked,
+    "few subsets, by reference": partial(references, "mnist-500", CLASS_LOGIT, FEW),
+    "checks": checks,
     "check verdicts": check_verdicts,
     "fashion own criteria": partial(own_criteria, "fashion-mnist"),
     "fashion variants": partial(variants, "fashion-mnist"),
     "fashion": partial(robustness, "fashion-mnist", FEWER),
-    "fashion references": partial(insertion_and_deletion, "fashion-mnist", CLASS_LOGIT, FEWER),
+    "fashion references": partial(references, "fashion-mnist", CLASS_LOGIT, FEWER),
     "fashion by reference": partial(by_reference, "fashion-mnist", CLASS_LOGIT),
     "forest": forest,
     "forest verdicts": forest_verdicts,
+    "scales": scales_table,
 }
-
-
 PHOTO_PARTS: dict[str, Callable[[Records], str]] = {
     "own criteria": partial(own_criteria, "photographs"),
     "variants": partial(variants, "photographs"),
     "by reference": partial(by_reference, "photographs", CLASS_LOGIT),
     "robustness": partial(robustness, "photographs", FEWER),
-    "references": partial(insertion_and_deletion, "photographs", CLASS_LOGIT, FEWER),
+    "references": partial(references, "photographs", CLASS_LOGIT, FEWER),
     "all rows, own criteria": partial(own_criteria, "photographs-20"),
     "all rows, variants": partial(variants, "photographs-20"),
     "all rows, by reference": partial(by_reference, "photographs-20", MAXIMUM_LOGIT),
     "all rows, by reference, class": partial(by_reference, "photographs-20", CLASS_LOGIT),
     "all rows, robustness": partial(robustness, "photographs-20", FEWER),
-    "all rows, references": partial(insertion_and_deletion, "photographs-20", MAXIMUM_LOGIT, FEWER),
-    "all rows, references, class": partial(insertion_and_deletion, "photographs-20", CLASS_LOGIT, FEWER),
+    "all rows, references": partial(references, "photographs-20", MAXIMUM_LOGIT, FEWER),
+    "all rows, references, class": partial(references, "photographs-20", CLASS_LOGIT, FEWER),
 }
-
-
-def main() -> None:
-    """Put each table between its markers."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--results", type=Path, required=True)
-    parser.add_argument("--pages", type=Path, default=Path(__file__).parent, help="their folder")
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART")
-    parser.add_argument("--photographs", action="store_true", help="write their page, and no other")
-    arguments = parser.parse_args()
-    records = Records(arguments.results, "**/*.jsonl")
-    page = arguments.pages / ("photographs.md" if arguments.photographs else "README.md")
-    parts = PHOTO_PARTS if arguments.photographs else {name: PARTS[name] for name in arguments.parts}
-    made = {name: make(records) for name, make in parts.items()}
-    fill_in(page, {name: text for name, text in made.items() if text})
-    for name in (name for name, text in made.items() if not text):
-        print(f"{page.name}, {name}: no records, left as it is", flush=True)
-
-
-if __name__ == "__main__":
-    main()

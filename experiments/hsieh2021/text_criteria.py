@@ -19,7 +19,7 @@ WORDS = 5
 
 
 def top_words(explanation: Explanation) -> Masks:
-    """The first one to five words, a row for each number; where a search chose as many, its choice."""
+    """Return masks of the first one to five words, or of a search's choice of that number of words."""
     d = len(explanation.features)
     chosen = {int(mask.sum()): mask for mask in explanation.chosen.values()}
     rank = np.empty(d, dtype=np.int64)
@@ -29,25 +29,30 @@ def top_words(explanation: Explanation) -> Masks:
 
 @dataclass(frozen=True)
 class TopWords(Metric):
-    """A curve; its keys are numbers of words."""
+    """A curve over the number of first words.
+
+    Attributes
+    ----------
+    others
+        Whether the curve is of all other words.
+    """
 
     others: ClassVar[bool] = False
-    """Whether it speaks of all other words."""
 
     def measure(self, explanation: Explanation) -> Measures:
-        """Ask about the sets of words."""
+        """Return the value by number of words."""
         words = top_words(explanation)
         values = yield from self.curve(explanation, ~words if self.others else words)
         return {float(n + 1): float(value) for n, value in enumerate(values)}
 
     @abstractmethod
     def curve(self, explanation: Explanation, sets: Masks) -> Generator[Ask, Any, Floats]:
-        """The value of each set."""
+        """Return the value of each set."""
 
 
 @dataclass(frozen=True)
 class RadiiOfRelevant(TopWords):
-    """The smallest perturbation of the embeddings of the first words; infinite if none was found."""
+    """Smallest perturbation of the embeddings of the first words; infinite if none was found."""
 
     name = "robustness of relevant"
     paper = "Hsieh et al. 2021, Def. 3.2 (Robustness-Sr)"
@@ -55,16 +60,16 @@ class RadiiOfRelevant(TopWords):
     better = "lower"
 
     def curve(self, explanation: Explanation, sets: Masks) -> Generator[Ask, Any, Floats]:
-        """Attack the sets."""
+        """Return the radius of each set."""
         prediction = explanation.prediction.values
         decided = explanation.output.default_target(prediction)
-        found = yield AttackRadii(sets, prediction, decided, attack=Attack())
-        return never_rising(sets, found).radii
+        attacks = yield AttackRadii(sets, prediction, decided, attack=Attack())
+        return never_rising(sets, attacks).radii
 
 
 @dataclass(frozen=True)
 class RadiiOfIrrelevant(RadiiOfRelevant):
-    """The smallest perturbation of the embeddings of all other words."""
+    """Smallest perturbation of the embeddings of all other words."""
 
     name = "robustness of irrelevant"
     paper = "Hsieh et al. 2021, Def. 3.2 (Robustness-S̄r)"
@@ -75,22 +80,22 @@ class RadiiOfIrrelevant(RadiiOfRelevant):
 
 @dataclass(frozen=True)
 class TopInsertion(TopWords):
-    """The logit of the predicted class with the first words alone."""
+    """Logit of the predicted class with only the first words."""
 
     name = "insertion"
     paper = "Petsiuk, Das & Saenko 2018; Hsieh et al. 2021, Sec. 5.2"
-    summary = "the logit with the first words alone"
+    summary = "the logit with only the first words"
     better = "higher"
 
     def curve(self, explanation: Explanation, sets: Masks) -> Generator[Ask, Any, Floats]:
-        """Keep the sets."""
+        """Return the logit with each set."""
         answer = yield Values(sets, "raw")
         return np.asarray(answer[:, explanation.target])
 
 
 @dataclass(frozen=True)
 class TopDeletion(TopInsertion):
-    """The logit of the predicted class without the first words."""
+    """Logit of the predicted class without the first words."""
 
     name = "deletion"
     summary = "the logit without the first words"

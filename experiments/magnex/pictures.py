@@ -1,55 +1,48 @@
-"""Draw the examples: MNIST masks as pictures, and texts with what was selected in bold.
-
-    python experiments/magnex/pictures.py --work WORK --results RESULTS
-
-Writes ``forest.png`` and ``cnn.png`` (Figures 5 and 6), and texts into README.md (Figures 3 and 4).
-"""
+"""Examples: masks of MNIST (Figures 5 and 6), and texts with the selection in bold (Figures 3 and 4)."""
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
-from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
-from paper import NAMES
-from run import results_in
-from stages import choose, top
 
+from experiments.magnex.fits import NAMES
+from experiments.magnex.measuring import fit_folder, record_of, top
+from experiments.shared.pages import escape
+from experiments.shared.stages import Run, read_record
+from pertinent.array_types import Masks
 from pertinent.results.explanation import Explanation
 
-sys.path.append(str(Path(__file__).parents[1]))
-
-from shared.legacy import fill_in
-
-HERE = Path(__file__).parent
 IMAGES = 6
 TEXTS = 2
 LONGEST = 150
 """Words of a text that is shown."""
 LIME = "lime"
 DIM = 0.35
-"""How much of a removed pixel is drawn, in red."""
+"""Brightness of a removed pixel, in red."""
+Example = tuple[Explanation, Masks, Masks]
+"""An explanation, the features that magnex selects, and as many by LIME."""
 
 
-def masks_of(results: Path, work: Path, which: str) -> list[tuple[Explanation, Any, Any]]:
-    """The first inputs, each with the features that magnex selected and as many by LIME."""
-    found = results_in(results, which)
-    best = choose(which, found)
-    if best is None or LIME not in found:
+def read_examples(run: Run, box: str) -> list[Example]:
+    """Return the first inputs of a black box, if there are records."""
+    lime, kept = run.results / record_of(f"{box} {LIME}"), fit_folder(run, box, 0).with_suffix(".json")
+    if not lime.is_file() or not kept.is_file():
         return []
-    kept = json.loads((work / which / f"{best.name}.json").read_text(encoding="utf-8"))["explanations"]
-    pairs = zip(map(Explanation.from_dict, kept), found[LIME]["scores"], strict=False)
-    return [(e, e.scores > 0.5, top(np.array(lime), e.details["selected"])) for e, lime in pairs]
+    explanations = map(Explanation.from_dict, read_record(kept)["explanations"])
+    pairs = zip(explanations, read_record(lime)["scores"], strict=False)
+    return [(e, e.scores > 0.5, top(np.array(row), e.details["selected"])) for e, row in pairs]
 
 
-def draw(which: str, found: list[tuple[Explanation, Any, Any]]) -> None:
-    """Images, and what is kept of them; where a kept pixel is black it is blue."""
+def draw(run: Run, box: str) -> Any:
+    """Return a figure of images and what is kept of them; a kept black pixel is blue."""
+    import matplotlib.pyplot as plt
+
+    examples = read_examples(run, box)
+    if not examples:
+        return None
     figure, axes = plt.subplots(3, IMAGES, figsize=(1.3 * IMAGES, 4.2), squeeze=False)
-    for column, (e, ours, other) in enumerate(found[:IMAGES]):
+    for column, (e, ours, other) in enumerate(examples[:IMAGES]):
         input: Any = e.input
         pixels, labels = input.pixels[0], input.labels
         for axis, mask in zip(axes[:, column], (None, ours, other), strict=True):
@@ -60,67 +53,39 @@ def draw(which: str, found: list[tuple[Explanation, Any, Any]]) -> None:
     for axis, label in zip(axes[:, 0], ("image", "magnex", "lime"), strict=True):
         axis.set_ylabel(label)
     figure.tight_layout()
-    figure.savefig(HERE / f"{which}.png", dpi=110)
     plt.close(figure)
+    return figure
 
 
 def _masked(pixels: Any, kept: Any) -> Any:
-    """White where strokes are kept, red where they are removed, blue where black is kept."""
+    """Return white where strokes are kept, red where they are removed, blue where black is kept."""
     red = np.where(kept, pixels, np.maximum(pixels * DIM, 0) * 2)
     green = np.where(kept, pixels, 0)
     blue = np.where(kept, np.maximum(pixels, 0.45), 0)
     return np.clip(np.stack([red, green, blue], axis=2), 0, 1)
 
 
-def marked(e: Explanation, kept: Any) -> str:
-    """A text whose kept features are bold."""
+def mark(e: Explanation, kept: Masks) -> str:
+    """Return a text with kept features in bold."""
+    features = [" ".join(escape(feature).split()) for feature in e.features]
+    words = [f"**{text}**" if keep else text for text, keep in zip(features, kept, strict=True)]
+    return " ".join(words)
+
+
+def examples(run: Run) -> str:
+    """Return the first short texts of the classifier and of the reader, with both methods' selections."""
     parts = []
-    for feature, keep in zip(e.features, kept, strict=True):
-        parts.append(f"**{escaped(feature)}**" if keep else escaped(feature))
-    return " ".join(parts)
-
-
-def escaped(text: str) -> str:
-    """As it is, in Markdown."""
-    for sign in "\\*_|`<[]#":
-        text = text.replace(sign, f"\\{sign}")
-    return " ".join(text.split())
-
-
-def examples(which: str, found: list[tuple[Explanation, Any, Any]]) -> str:
-    """The first texts that are not too long, side by side."""
-    lines = [f"{NAMES[which]}:\n", "| magnex | lime |", "| --- | --- |"]
-    shown = [each for each in found if len(each[0].features) <= LONGEST][:TEXTS]
-    lines += [f"| {_question(e)}{marked(e, ours)} | {marked(e, other)} |" for e, ours, other in shown]
-    return "\n".join(lines) + "\n"
+    for box in ("imdb", "squad"):
+        shown = [each for each in read_examples(run, box) if len(each[0].features) <= LONGEST][:TEXTS]
+        lines = [f"{NAMES[box]}:\n", "| magnex | lime |", "| --- | --- |"]
+        lines += [f"| {_question(e)}{mark(e, ours)} | {mark(e, other)} |" for e, ours, other in shown]
+        parts += ["\n".join(lines) + "\n"] if shown else []
+    return "\n".join(parts)
 
 
 def _question(e: Explanation) -> str:
-    """What was asked of a context, and what the reader answers."""
+    """Return the question about a context, and the reader's answer."""
     if "answer" not in e.details:
         return ""
     raw: Any = e.input.raw
-    return f"*{escaped(raw.first)} – {escaped(str(e.details['answer']))}*: "
-
-
-def main() -> None:
-    """Draw what there is."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--results", type=Path, required=True)
-    parser.add_argument("--page", type=Path, default=HERE / "README.md")
-    arguments = parser.parse_args()
-    texts = []
-    for which in NAMES:
-        found = masks_of(arguments.results, arguments.work, which)
-        if not found:
-            continue
-        if which in ("forest", "cnn"):
-            draw(which, found)
-        else:
-            texts.append(examples(which, found))
-    fill_in(arguments.page, {"examples": "\n".join(texts) or "not measured\n"})
-
-
-if __name__ == "__main__":
-    main()
+    return f"*{escape(raw.first)} – {escape(str(e.details['answer']))}*: "

@@ -50,6 +50,13 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
+def escape(text: str) -> str:
+    """Return a text with Markdown's special characters escaped."""
+    for sign in "\\*_|`<[]#":
+        text = text.replace(sign, f"\\{sign}")
+    return text
+
+
 def fill_in(page: Path, parts: Mapping[str, str]) -> None:
     """Replace parts of a page, each between ``<!-- NAME -->`` and ``<!-- end -->``.
 
@@ -80,7 +87,8 @@ def rebuild(pages: Mapping[str, Page], run: Run, folder: Path, *, from_archive: 
             path.write_text(content, encoding="utf-8")
             note = ""
         elif content is not None:
-            content.savefig(path, dpi=page.dpi)
+            quality = {"pil_kwargs": {"quality": 85}} if path.suffix == ".jpg" else {}
+            content.savefig(path, dpi=page.dpi, **quality)
             note = ""
         else:
             note = ", unchanged without records"

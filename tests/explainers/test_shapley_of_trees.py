@@ -87,7 +87,7 @@ def test_other_estimators_where_trees_do_not_have_the_meaning(model, options):
 
 
 def test_masks_too_many_to_try_all_say_the_faster_way(monkeypatch):
-    monkeypatch.setattr("pertinent.models.trees.tree_shapley.MOST_SUMS", 100)
+    monkeypatch.setattr("pertinent.models.trees.tree_shapley.MAX_SUMS", 100)
     model = GradientBoostingClassifier(**SMALL)
     e = explained(model, budget=60)
     assert e.details["estimator"] == "process"

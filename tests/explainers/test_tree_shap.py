@@ -138,7 +138,7 @@ def test_other_models_have_no_trees():
 
 def test_a_removal_that_draws_for_each_mask_is_refused():
     wrapped = pertinent.wrap(RandomForestClassifier(**SMALL).fit(ROWS, TWO), background=ROWS[:5])
-    with pytest.raises(SettingError, match=r"'uniform-noise' fills columns otherwise .* choose 'background'"):
+    with pytest.raises(SettingError, match=r"'uniform-noise' fills columns differently"):
         pertinent.explain(wrapped, ROWS[0], "tree-shap", removal="uniform-noise")
 
 

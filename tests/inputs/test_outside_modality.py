@@ -133,3 +133,59 @@ def test_a_saved_series_needs_its_modality_to_be_read(model, monkeypatch):
         InputError, match="`kind` must be one of image, prompt, table, text, but got 'time-series'"
     ):
         pertinent.Explanation.from_dict(plain)
+
+
+def test_it_works_on_the_page(example, model):
+    from tests.app.browser import chromium, new_page
+    from tests.app.served import TOKEN, serving, site
+
+    values = " ".join(f"{value:.3f}" for value in SERIES)
+    with (
+        serving(site({"series": model}).app(TOKEN)) as address,
+        chromium() as browser,
+        new_page(browser, viewport={"width": 1280, "height": 800}) as page,
+    ):
+        page.goto(f"{address}/?token={TOKEN}")
+        page.fill("[name=values]", values)
+        page.click(".go")
+        page.wait_for_selector(".status:has-text('Done:')")
+        best = page.locator("svg [data-features='7']")
+        assert best.get_attribute("fill") == LIGHT.support
+        assert page.locator(".bars tr").first.inner_text().startswith("70–79")
+        best.click()
+        page.wait_for_selector("text=Without “70–79”. The prediction becomes calm.")
+        page.select_option("[name=removal]", "mean", force=True)
+        page.fill("[name=values]", "[1, 2, oops]")
+        page.click(".go")
+        page.wait_for_selector(".status.error:has-text('`values` must be numbers or JSON')")
+
+
+def test_it_works_in_a_study(example, model, tmp_path):
+    from pertinent.app.study_site import StudySite
+    from pertinent.study.answers import Answers
+    from tests.app.browser import chromium, new_page
+    from tests.app.served import TOKEN, serving
+
+    series = [np.roll(SERIES, 10 * i) for i in range(4)]
+    compared = pertinent.compare(model, series, ["leave-one-out", "random"], **QUIET)
+    explanations = pertinent.Explanations(compared.explanations)
+    study = pertinent.create_study(explanations, tmp_path / "study", top=2, checks=0)
+    with (
+        serving(StudySite(study).app(TOKEN)) as address,
+        chromium() as browser,
+        new_page(browser, viewport={"width": 600, "height": 700}) as page,
+    ):
+        page.goto(f"{address}/?token={TOKEN}")
+        page.fill("[name=name]", "Ada")
+        page.click("text=Begin")
+        for i in range(4):
+            page.wait_for_selector(f"text=Question {i + 1} of 4")
+            if page.locator("text=None of the segments matter").count():
+                page.locator(".look label").nth(5).click()
+            else:
+                page.locator("[name=answer]").first.check()
+            page.click("text=Next")
+        page.wait_for_selector("text=Thank you, Ada!")
+    person = Answers(study).person("Ada")
+    marked = [a for q, a in zip(person.questions, person.answers, strict=True) if q.kind == "mark"]
+    assert marked == [[5]]

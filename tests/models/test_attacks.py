@@ -6,15 +6,12 @@ import torch
 
 import pertinent
 from pertinent.explainers.robustness.greedy import contributions
-from pertinent.models.attacks.gradient_attacks import AttackedRows, AttackProblem, ChangeBounds, project
+from pertinent.models.attacks.gradient_attacks import AttackProblem, ChangeBounds, project
 
 
-def problem(values, free, bounds, margins, norm="l2", rivals=5):
-    n = len(values)
-    rows = AttackedRows(
-        torch.arange(n), torch.zeros(n, dtype=torch.int64), torch.zeros(1, dtype=torch.int64), rivals
-    )
-    return AttackProblem(values, free, bounds, margins, rows, norm)
+def problem(values, free, bounds, margins, norm="l2"):
+    rows, zeros = torch.arange(len(values)), torch.zeros(len(values), dtype=torch.int64)
+    return AttackProblem(values, free, bounds, margins, rows, zeros, zeros[:1], n_rivals=5, norm=norm)
 
 
 def by_bisection(gradient, wanted, lower, upper, norm):

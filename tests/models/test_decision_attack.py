@@ -7,7 +7,7 @@ import torch
 import pertinent
 from pertinent.api.attack_radius import attack_radius
 from pertinent.errors import ModelError, SettingError
-from pertinent.models.attacks.decision_attack import MOST_KNOWN, TRIES
+from pertinent.models.attacks.decision_attack import MAX_BACKGROUND, STARTS
 from pertinent.rendering.tables import attack_notes
 from pertinent.results.attack_results import Attacks, unattacked_note
 
@@ -82,7 +82,7 @@ def test_tables_start_at_rows_of_the_background_where_nothing_else_is_found(n, n
     assert found.succeeded[0]
     assert rare(found.perturbed)[0].argmax() == 1
     farthest = np.linalg.norm(background[n - n_rare] / background.std(axis=0))
-    if n <= MOST_KNOWN:  # the nearest of them is the first
+    if n <= MAX_BACKGROUND:  # the nearest of them is the first
         assert found.radii[0] <= farthest
 
 
@@ -104,7 +104,7 @@ def test_each_row_of_the_background_counts_as_a_pass():
     for n in (30, 250, 3000):
         calls.clear()
         found = attack_radius(pertinent.wrap(constant, background=spread(n, 1)), np.zeros(D), **QUIET)
-        assert found.passes.tolist() == [TRIES + min(n, MOST_KNOWN)]
+        assert found.passes.tolist() == [STARTS + min(n, MAX_BACKGROUND)]
         assert sum(calls[1:]) == found.passes[0]  # after the prediction
 
 

@@ -29,6 +29,7 @@ class OpenResult:
     served: ServedModel
     form: ExplainForm
     explanation: Explanation
+    is_begun: bool = False
     id: str = field(default_factory=lambda: token_urlsafe(12))
 
     def card(self, column: int | None = None, *, is_done: bool = True) -> Markup:
@@ -39,7 +40,8 @@ class OpenResult:
                 raise InputError(f"There are no scores for column {column}.")
             share = drawing_of(e.input).column_shares(e).get(column)
             e = e.for_class(column)
-        return card(e, look=Look(interactive=True, folds=is_done), with_input=False, share=share)
+        look = Look(interactive=True, folds=is_done)
+        return card(e, look=look, with_input=False, share=share, is_begun=self.is_begun)
 
     def without(self, features: list[int], values: Floats) -> Markup:
         """Return the predictions before and after the removal of features, and what was removed."""

@@ -15,7 +15,7 @@ from pertinent.inputs.rows import Frame
 from pertinent.models.base import Handlers
 from pertinent.models.function import FunctionModel
 from pertinent.models.trees.read_trees import NO_TREES, has_trees
-from pertinent.models.trees.tree_shapley import Trees, tree_values, unwrapped
+from pertinent.models.trees.tree_shapley import Trees, tree_values, unwrap_pipeline
 
 
 class EstimatorModel(FunctionModel):
@@ -55,7 +55,7 @@ class EstimatorModel(FunctionModel):
 
     def refusal(self, kind: type[Question]) -> str:
         """An estimator without trees answers nothing about them."""
-        own = unwrapped(self.estimator)[1]
+        own = unwrap_pipeline(self.estimator)[1]
         if kind is TreeValues and not has_trees(own):
             return NO_TREES.format(type(own).__name__)
         return super().refusal(kind)

@@ -149,6 +149,7 @@ class ExplainView(View):
                     yield _status(f"{min(update, budget):,} of {budget:,} evaluations …", share)
                 else:
                     result.explanation, is_done = update
+                    result.is_begun = True
                     yield await _result(result, is_done=is_done)
             cost = result.explanation.cost
             plural = "" if cost.evaluations == 1 else "s"

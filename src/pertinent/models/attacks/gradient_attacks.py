@@ -1,6 +1,6 @@
-r"""The smallest perturbations of chosen values that change a decision, of many rows at once.
+r"""The smallest perturbations of chosen values that change decisions, for many rows together.
 
-A row's decision stands as long as all of its `margins` are positive.
+The decision of a row stands while all its `margins` are positive.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from torch import Tensor
 from pertinent.errors import ModelError
 
 OVERSHOOT, SETTLING = 0.02, 0.8
-"""Distance behind the boundary to aim at, as a fraction of the first margin, and its factor in each step."""
+"""Target distance behind the boundary, as a fraction of the first margin, and its factor in each step."""
 
 FASTER, SLOWER = 1.3, 0.6
-"""Factors of the part of a step that goes towards the input, if the last step helped and if it did not."""
+"""Factors of the share of a step that goes towards the input, if the last step helped and if it did not."""
 
 ENOUGH, PATIENCE = 1e-3, 5
-"""A row is done after `PATIENCE` successive steps that reduced its radius by less than `ENOUGH` of it."""
+"""A row is done after `PATIENCE` successive steps that reduced its radius by less than the share `ENOUGH`."""
 
 LEAVING = 10
-"""Number of steps after which finished rows leave the batch; to find them one must wait for the device."""
+"""Number of steps after which finished rows leave the batch; finding them waits for the device."""
 
 _NEWTON_STEPS = 4
 
 _FAR = 1e18
-"""Farther than any bound, but finite, so that products with zero are zero."""
+"""Larger than any bound, but finite, so that products with zero are zero."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,124 +39,124 @@ class ChangeBounds:
     ends: Tensor | None = None
 
     def clip(self, change: Tensor) -> Tensor:
-        """The nearest change within the bounds."""
+        """Return the nearest change within the bounds."""
         return change if self.ends is None else torch.clamp(change, *self.ends)
 
     def around(self, change: Tensor) -> ChangeBounds:
-        """The bounds of what may be added to a change."""
+        """Return the bounds of what may be added to a change."""
         return ChangeBounds(None if self.ends is None else self.ends - change)
 
     def __getitem__(self, rows: Tensor) -> ChangeBounds:
-        """The bounds of some of the rows."""
+        """Return the bounds of some of the rows."""
         return ChangeBounds(None if self.ends is None else self.ends[:, rows])
 
 
 @dataclass(frozen=True, eq=False)
-class AttackedRows:
-    """The rows that are attacked, and the unperturbed points that they start from, which many rows share.
+class AttackProblem:
+    """Rows of values, of which the free ones may change within bounds.
 
     Attributes
     ----------
+    values
+        The unperturbed values (rows, values). Many rows may start from the same point.
     free
+        Which values may change (rows, values).
+    bounds
+        The bounds of the changes.
+    margins
+        A function of points and the indices of their rows that returns the margin of the decision over each
+        of its rivals (points, rivals); infinite where there is no rival.
+    attacked
         The indices of the attacked rows: those with a value that may change.
     origin
         The index of the point that each row starts from.
     firsts
         The index of one row for each point.
-    rivals
-        The number of rivals that the first step compares: those with the least margins.
-    """
-
-    free: Tensor
-    origin: Tensor
-    firsts: Tensor
-    rivals: int
-
-
-@dataclass(frozen=True, eq=False)
-class AttackProblem:
-    """Rows of values (rows, values), of which the `free` ones may change within the bounds.
-
-    Attributes
-    ----------
-    margins
-        A function of points and the indices of their rows, which returns the margin of the decision over
-        each of its rivals (points, rivals); infinite where there is no rival.
-    rows
-        The rows that are attacked.
+    n_rivals
+        The number of rivals that the first step compares: those with the smallest margins.
+    norm
+        The norm of a change.
     keep
         Whether the changes are returned, or only their norms.
     descended
-        As `margins`; returns the margins and a score of each point (points,) that is descended in place of
-        the least margin.
+        Like `margins`; returns the margins and a score of each point (points,) that is descended instead of
+        the smallest margin.
     """
 
     values: Tensor
     free: Tensor
     bounds: ChangeBounds
     margins: Callable[[Tensor, Tensor], Tensor]
-    rows: AttackedRows
+    attacked: Tensor
+    origin: Tensor
+    firsts: Tensor
+    n_rivals: int
     norm: Literal["l2", "linf"] = "l2"
     keep: bool = True
     descended: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] | None = None
 
     def differentiate(self, points: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """The least margin at each point, and the gradient, by the free values, of what is descended."""
+        """Return the smallest margin at each point, and the gradient of the descended score."""
         with torch.enable_grad():
             leaf = points.detach().requires_grad_()
-            margins, score = (
-                self.descended(leaf, rows) if self.descended else (self.margins(leaf, rows), None)
-            )
-            margin = margins.amin(dim=1)
-            gradient = _gradient(margin if score is None else score, leaf)
+            if self.descended is None:
+                margin = score = self.margins(leaf, rows).amin(dim=1)
+            else:
+                margins, score = self.descended(leaf, rows)
+                margin = margins.amin(dim=1)
+            gradient = _gradient(score, leaf)
         return margin.detach(), torch.where(self.free[rows], gradient, 0.0)
 
     def length(self, change: Tensor) -> Tensor:
-        """The norm of the change of each row."""
+        """Return the norm of the change of each row."""
         return change.norm(dim=1) if self.norm == "l2" else change.abs().amax(dim=1)
 
     def along(self, gradient: Tensor) -> Tensor:
-        """The direction in which the smallest change lowers the margin most."""
+        """Return the direction in which the smallest change lowers the margin most."""
         return gradient if self.norm == "l2" else gradient.sign()
 
     def nearest_rival(self) -> tuple[Tensor, Tensor]:
-        """At the unperturbed values, the margin to the rival whose boundary seems nearest, and its gradient.
+        """Return the margin over the rival with the nearest linearised boundary, and its gradient.
 
-        The rival with the least margin need not be the nearest: the distance is the margin divided by the
-        norm of the gradient, over the values that are free and not at their bound. Takes one backward pass
-        for each rival of each point, not of each row.
+        The rival with the smallest margin need not be the nearest: the distance is the margin divided by the
+        norm of the gradient, over the values that are free and not at their bound. This takes one backward
+        pass for each rival of each point, not of each row.
         """
         with torch.enable_grad():
-            leaf = self.values[self.rows.firsts].detach().requires_grad_()
-            margins, _ = self.margins(leaf, self.rows.firsts).sort(dim=1)
-            each = [
+            leaf = self.values[self.firsts].detach().requires_grad_()
+            margins, _ = self.margins(leaf, self.firsts).sort(dim=1)
+            slopes = [
                 _gradient(margins[:, k], leaf, retain_graph=True)
-                for k in range(min(self.rows.rivals, margins.shape[1]))
+                for k in range(min(self.n_rivals, margins.shape[1]))
             ]
-        rows, margins = self.rows.free, margins.detach()
-        origin, bounds, free = self.rows.origin[rows], self.bounds[rows], self.free[rows]
-        margin, gradient = margins[origin, 0], torch.where(free, each[0][origin], 0.0)
+        margins = margins.detach()
+        origin, bounds, free = (
+            self.origin[self.attacked],
+            self.bounds[self.attacked],
+            self.free[self.attacked],
+        )
+        margin, gradient = margins[origin, 0], torch.where(free, slopes[0][origin], 0.0)
         nearest = (margin / self._slope_length(gradient, bounds)).nan_to_num(nan=torch.inf, posinf=torch.inf)
-        for k in range(1, len(each)):
-            own, slope = margins[origin, k], torch.where(free, each[k][origin], 0.0)
-            distance = own / self._slope_length(slope, bounds)
+        for k in range(1, len(slopes)):
+            other, slope = margins[origin, k], torch.where(free, slopes[k][origin], 0.0)
+            distance = other / self._slope_length(slope, bounds)
             nearer = distance < nearest
             nearest = torch.where(nearer, distance, nearest)
-            margin = torch.where(nearer, own, margin)
+            margin = torch.where(nearer, other, margin)
             gradient = torch.where(nearer[:, None], slope, gradient)
         return margin, gradient
 
     def _slope_length(self, gradient: Tensor, bounds: ChangeBounds) -> Tensor:
-        """The dual norm of a gradient over the values that have room to follow it downwards."""
+        """Return the dual norm of a gradient over the values that can follow it downwards."""
         if bounds.ends is not None:
-            room = torch.where(gradient > 0, bounds.ends[0], bounds.ends[1])
-            gradient = torch.where(room != 0, gradient, 0.0)
+            available = torch.where(gradient > 0, bounds.ends[0], bounds.ends[1])
+            gradient = torch.where(available != 0, gradient, 0.0)
         return gradient.norm(dim=1) if self.norm == "l2" else gradient.abs().sum(dim=1)
 
 
 @dataclass(frozen=True, eq=False)
 class AttackResult:
-    """For each row: norm of the smallest change found (infinite: none), the change, and number of passes."""
+    """The norm of the smallest change of each row (infinite: none), the change, and the number of passes."""
 
     radii: Tensor
     changes: Tensor
@@ -164,27 +164,27 @@ class AttackResult:
 
     @classmethod
     def from_problem(cls, problem: AttackProblem) -> AttackResult:
-        """A result in which nothing is found yet."""
+        """Return a result without changes."""
         n = len(problem.values)
         radii = problem.values.new_full((n,), torch.inf)
         passes = torch.zeros(n, dtype=torch.int64, device=radii.device)
         return cls(radii, torch.zeros_like(problem.values if problem.keep else problem.values[:, :0]), passes)
 
-    def note(self, rows: Tensor, radii: Tensor, changes: Tensor | None) -> None:
+    def update(self, rows: Tensor, radii: Tensor, changes: Tensor | None) -> None:
         """Set the smallest norms and changes of these rows."""
         self.radii[rows] = radii
         if changes is not None:
             self.changes[rows] = changes
 
 
-def _gradient(margin: Tensor, leaf: Tensor, *, retain_graph: bool = False) -> Tensor:
-    """The gradient of the margin of each row, or an error if the model has none."""
-    if not margin.requires_grad:
+def _gradient(score: Tensor, leaf: Tensor, *, retain_graph: bool = False) -> Tensor:
+    """Return the gradient of the score of each row; raise a `ModelError` if the model has none."""
+    if not score.requires_grad:
         raise ModelError(
             "The model's answers have no gradients, as after a comparison, rounding or `no_grad`: attack "
-            "images and table rows with algorithm='decision', which needs answers alone."
+            "images and table rows with algorithm='decision', which needs only answers."
         )
-    (gradient,) = torch.autograd.grad(margin.sum(), leaf, retain_graph=retain_graph)
+    (gradient,) = torch.autograd.grad(score.sum(), leaf, retain_graph=retain_graph)
     return gradient
 
 
@@ -192,8 +192,8 @@ def _dot(a: Tensor, b: Tensor) -> Tensor:
     return torch.einsum("ij,ij->i", a, b)
 
 
-def project(problem: AttackProblem, gradient: Tensor, wanted: Tensor, bounds: ChangeBounds) -> Tensor:
-    r"""The smallest change with gradient · change = wanted, within the bounds as far as they allow.
+def project(problem: AttackProblem, gradient: Tensor, product: Tensor, bounds: ChangeBounds) -> Tensor:
+    r"""Return the smallest change with gradient · change = product, within the bounds as far as possible.
 
     A value changes by :math:`\min(\lambda, r)\,e`, where e is the gradient (L2) or its sign (L∞) and r how
     often e fits into the bounds. The product is concave in :math:`\lambda` and linear between the r, so
@@ -201,41 +201,41 @@ def project(problem: AttackProblem, gradient: Tensor, wanted: Tensor, bounds: Ch
     """
     along = problem.along(gradient)
     weight = gradient * along
-    along = torch.where(wanted[:, None] < 0, -along, along)
-    wanted = wanted.abs()
+    along = torch.where(product[:, None] < 0, -along, along)
+    product = product.abs()
     if bounds.ends is None:
-        return along * _divided(wanted, weight.sum(dim=1))[:, None]
-    room = torch.where(along < 0, bounds.ends[0], bounds.ends[1])
-    reach = torch.where(along == 0, 0.0, room / along).clamp_max(_FAR)
-    factor = torch.zeros_like(wanted)
+        return along * _divide(product, weight.sum(dim=1))[:, None]
+    available = torch.where(along < 0, bounds.ends[0], bounds.ends[1])
+    reach = torch.where(along == 0, 0.0, available / along).clamp_max(_FAR)
+    factor = torch.zeros_like(product)
     for _ in range(_NEWTON_STEPS):
         slope = torch.where(reach > factor[:, None], weight, 0.0).sum(dim=1)
-        missing = wanted - _dot(weight, torch.minimum(reach, factor[:, None]))
-        factor = factor + _divided(missing, slope)
+        missing = product - _dot(weight, torch.minimum(reach, factor[:, None]))
+        factor = factor + _divide(missing, slope)
     return bounds.clip(along * torch.minimum(reach, factor[:, None]))
 
 
-def _divided(wanted: Tensor, slope: Tensor) -> Tensor:
-    """The quotient, 0 where the slope is not positive."""
-    return torch.where(slope > 0, wanted / slope, 0.0).clamp_max(_FAR)
+def _divide(product: Tensor, slope: Tensor) -> Tensor:
+    """Return the quotient, or 0 if the slope is not positive."""
+    return torch.where(slope > 0, product / slope, 0.0).clamp_max(_FAR)
 
 
 def projection(problem: AttackProblem, steps: int) -> AttackResult:
-    r"""Projections on the linearised boundary, in the manner of FAB (Croce & Hein 2020).
+    r"""Attack by projections on the linearised boundary, similarly to FAB (Croce & Hein 2020).
 
-    At a change δ with margin L and gradient g the boundary is about where g · (δ′ − δ) = −L. A row moves
-    to the point of it that is nearest to δ; once an attack is found, part of the way further, to the
-    point that is nearest to the input. The part is adapted to each row.
+    At a change δ with margin L and gradient g the boundary is about where g · (δ′ − δ) = −L. A row moves to
+    the point of it that is nearest to δ. Once an attack has succeeded, it moves a share of the way further,
+    to the point that is nearest to the input. The share is adapted to each row.
     """
-    found = AttackResult.from_problem(problem)
-    rows = problem.rows.free
+    result = AttackResult.from_problem(problem)
+    rows = problem.attacked
     if not len(rows):
-        return found
+        return result
     margin, gradient = problem.nearest_rival()
     behind = OVERSHOOT * margin.abs()
     values, bounds = problem.values[rows], problem.bounds[rows]
     change = project(problem, gradient, -margin - behind, bounds)
-    best, part = torch.full_like(margin, torch.inf), torch.full_like(margin, 0.5)
+    best, share = torch.full_like(margin, torch.inf), torch.full_like(margin, 0.5)
     smallest = torch.zeros_like(change) if problem.keep else None
     stalled = torch.zeros_like(rows)
     for step in range(1, steps + 1):
@@ -243,80 +243,79 @@ def projection(problem: AttackProblem, steps: int) -> AttackResult:
             margin = problem.margins(values + change, rows).amin(dim=1)
         else:
             margin, gradient = problem.differentiate(values + change, rows)
-        found.passes[rows] += 1 if step == steps else 2
+        result.passes[rows] += 1 if step == steps else 2
         radius = problem.length(change)
         better = (margin < 0) & (radius < best)
         gained = better & (radius < best * (1 - ENOUGH))
-        attacked = best.isfinite()
+        succeeded = best.isfinite()
         best = torch.where(margin.isnan(), torch.nan, torch.where(better, radius, best))
         smallest = None if smallest is None else torch.where(better[:, None], change, smallest)
         if step == steps:
             break
-        part = torch.where(attacked, torch.where(better, part * FASTER, part * SLOWER), part).clamp(0.02, 1.0)
+        adapted = torch.where(better, share * FASTER, share * SLOWER)
+        share = torch.where(succeeded, adapted, share).clamp(0.02, 1.0)
         stalled = torch.where(gained | best.isinf(), 0, stalled + 1)
         behind = behind * SETTLING
         near = change + project(problem, gradient, -margin - behind, bounds.around(change))
         small = project(problem, gradient, _dot(gradient, change) - margin - behind, bounds)
-        share = torch.where(best.isfinite(), part, 0.0)[:, None]
-        change = bounds.clip(torch.lerp(near, small, share))
+        change = bounds.clip(torch.lerp(near, small, torch.where(best.isfinite(), share, 0.0)[:, None]))
         if step % LEAVING == 0:
-            found.note(rows, best, smallest)
-            going = torch.nonzero((stalled < PATIENCE) & (gradient != 0).any(dim=1))[:, 0]
-            rows, values, change, best, part, stalled, behind = (
-                own[going] for own in (rows, values, change, best, part, stalled, behind)
+            result.update(rows, best, smallest)
+            remaining = torch.nonzero((stalled < PATIENCE) & (gradient != 0).any(dim=1))[:, 0]
+            rows, values, change, best, share, stalled, behind = (
+                tensor[remaining] for tensor in (rows, values, change, best, share, stalled, behind)
             )
-            smallest = None if smallest is None else smallest[going]
-            bounds = bounds[going]
+            smallest = None if smallest is None else smallest[remaining]
+            bounds = bounds[remaining]
             if not len(rows):
                 break
-    found.note(rows, best, smallest)
-    return found
+    result.update(rows, best, smallest)
+    return result
 
 
 def pgd(problem: AttackProblem, steps: int, largest: float, tolerance: float) -> AttackResult:
-    """Projected gradient descent in balls whose radius is found by bisection (Hsieh et al. 2021, App. C).
+    """Attack by projected gradient descent in balls of bisected radius (Hsieh et al. 2021, App. C).
 
-    Every iterate is looked at, not only the last, and the norm of the change is returned, not the
-    radius of the ball.
+    All iterates are compared, not only the last, and the result is the norm of the change, not the radius of
+    the ball.
     """
-    found = AttackResult.from_problem(problem)
-    every = problem.rows.free
+    result = AttackResult.from_problem(problem)
+    rows = problem.attacked
     low = problem.values.new_zeros(len(problem.values))
     high = torch.full_like(low, largest)
     ball = high.clone()
-    while len(every):
-        succeeded = _descend(problem, every, ball, found, steps=steps, size=largest / 10)
-        high[every] = torch.where(succeeded, torch.minimum(ball[every], found.radii[every]), high[every])
-        low[every] = torch.where(succeeded, low[every], ball[every])
-        every = every[(high[every] - low[every] > tolerance) & (low[every] < largest)]
-        ball[every] = (low[every] + high[every]) / 2
-    return found
+    while len(rows):
+        succeeded = _descend(problem, rows, ball, result, steps=steps, size=largest / 10)
+        high[rows] = torch.where(succeeded, torch.minimum(ball[rows], result.radii[rows]), high[rows])
+        low[rows] = torch.where(succeeded, low[rows], ball[rows])
+        rows = rows[(high[rows] - low[rows] > tolerance) & (low[rows] < largest)]
+        ball[rows] = (low[rows] + high[rows]) / 2
+    return result
 
 
 def _descend(
-    problem: AttackProblem, every: Tensor, ball: Tensor, found: AttackResult, *, steps: int, size: float
+    problem: AttackProblem, attacked: Tensor, ball: Tensor, result: AttackResult, *, steps: int, size: float
 ) -> Tensor:
-    """Descend in the ball of each row, and tell in which rows an attack was found."""
+    """Descend in the ball of each row, and return for which rows the attack succeeded."""
     succeeded = torch.zeros(len(problem.values), dtype=torch.bool, device=ball.device)
-    rows = every
+    rows = attacked
     change = torch.zeros_like(problem.values[rows])
     for _ in range(steps + 1):
         if not len(rows):
             break
         margin, gradient = problem.differentiate(problem.values[rows] + change, rows)
-        found.passes[rows] += 2
-        attacked = margin < 0
+        result.passes[rows] += 2
+        changed = margin < 0
         radius = problem.length(change)
-        better = attacked & (radius < found.radii[rows])
-        found.note(rows[better], radius[better], change[better] if problem.keep else None)
-        succeeded[rows[attacked]] = True
-        rows, change, gradient = (own[~attacked] for own in (rows, change, gradient))
+        better = changed & (radius < result.radii[rows])
+        result.update(rows[better], radius[better], change[better] if problem.keep else None)
+        succeeded[rows[changed]] = True
+        rows, change, gradient = (tensor[~changed] for tensor in (rows, change, gradient))
         bounds, longest = problem.bounds[rows], ball[rows, None]
         if problem.norm == "l2":
             moved = change - size * gradient / gradient.norm(dim=1, keepdim=True).clamp_min(1e-30)
-            share = (longest / moved.norm(dim=1, keepdim=True).clamp_min(1e-30)).clamp_max(1.0)
-            change = bounds.clip(moved * share)
+            moved = moved * (longest / moved.norm(dim=1, keepdim=True).clamp_min(1e-30)).clamp_max(1.0)
         else:
-            moved = change - size * gradient.sign()
-            change = bounds.clip(torch.clamp(moved, -longest, longest))
-    return succeeded[every]
+            moved = torch.clamp(change - size * gradient.sign(), -longest, longest)
+        change = bounds.clip(moved)
+    return succeeded[attacked]

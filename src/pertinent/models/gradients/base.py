@@ -1,4 +1,4 @@
-"""Gradients of torch modules over images and table rows, and what they share with those of transformers."""
+"""Functions that gradients of torch modules and of transformers share."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from pertinent.array_types import Array, Floats, Ints
+from pertinent.array_types import Array, Floats
 from pertinent.asks import BatchPart
 from pertinent.config.fingerprints import digest, generator
 from pertinent.inputs.modality import modality_named
@@ -36,25 +37,25 @@ FACTORS = {
 def differentiate(
     model: ModuleModel | TransformerModel,
     parts: Sequence[BatchPart],
-    point: torch.Tensor,
-    scores: Callable[[torch.Tensor], torch.Tensor],
-    total: Callable[[torch.Tensor], torch.Tensor],
+    point: Tensor,
+    scores: Callable[[Tensor], Tensor],
+    total: Callable[[Tensor], Tensor],
 ) -> Answer:
-    """The model's scores at `point`, and `total` of the gradient of each row's target score there.
+    """Compute the model's scores at `point`, and a total of the gradient of each row's target score.
 
     Parameters
     ----------
     point
-        What the gradient is taken by (rows, …).
+        The variable of the gradient (rows, …).
     scores
-        The model's scores (rows, columns) at a point.
+        A function of a point that returns the model's scores (rows, columns).
     total
-        What is made of the gradient: one number for each feature (rows, features).
+        A function of the gradient that returns one number for each feature (rows, features).
     """
     targets = np.concatenate([np.full(len(part.rows), part.question.target) for part in parts])
     width = 0
 
-    def both() -> torch.Tensor:
+    def run() -> Tensor:
         nonlocal width
         with torch.enable_grad(), frozen(model.module):
             leaf = point.detach().requires_grad_()
@@ -66,7 +67,7 @@ def differentiate(
         return torch.cat([answer.detach().float(), total(gradient).float()], dim=1)
 
     with model.evaluating(point.shape):
-        answer = devices.run(model.device, both, gradients=True)
+        answer = devices.run(model.device, run, gradients=True)
 
     def split() -> Any:
         outputs = answer.outputs()
@@ -79,9 +80,9 @@ def differentiate(
 def frozen(module: torch.nn.Module) -> Iterator[None]:
     """Compute no gradients of the weights, which would only cost memory.
 
-    Recurrent layers do without cuDNN, which gives no gradients in eval mode.
+    Recurrent layers do not use cuDNN, which gives no gradients in eval mode.
     """
-    recurrent = any(isinstance(each, torch.nn.RNNBase) for each in module.modules())
+    recurrent = any(isinstance(part, torch.nn.RNNBase) for part in module.modules())
     with exclusive(), torch.backends.cudnn.flags(enabled=False) if recurrent else nullcontext():
         trainable = [p for p in module.parameters() if p.requires_grad]
         for parameter in trainable:
@@ -93,19 +94,37 @@ def frozen(module: torch.nn.Module) -> Iterator[None]:
                 parameter.requires_grad_(True)
 
 
-def root_of_sums(sums: torch.Tensor, itself: torch.Tensor) -> torch.Tensor:
-    """The square roots of the sums (rows, features) in rows where `itself` > 0: sums of squared gradients."""
-    return torch.where(itself > 0, sums.clamp_min(0).sqrt(), sums)
+def row_factors(parts: Sequence[BatchPart]) -> Floats:
+    """Return the factor of each row's gradient, as coefficients of x, x′, 1 and the gradient (rows, 4)."""
+    return np.array([FACTORS[part.question.times] for part in parts for _ in part.rows], dtype=np.float64)
 
 
-def sum_by_feature(parts: torch.Tensor, owner: torch.Tensor, n_features: int) -> torch.Tensor:
-    """Sum (rows, parts) over the parts of each feature; parts that belong to no feature have the owner −1."""
-    sums = parts.new_zeros(len(parts), n_features + 1)
-    return sums.scatter_add_(1, owner % (n_features + 1), parts)[:, :-1]
+def multiply(gradient: Tensor, factors: Tensor, input: Tensor, baseline: Tensor, unit: Tensor) -> Tensor:
+    """Multiply gradients by their factors (4, rows, …); `unit` is the scale of the noise.
+
+    A gradient that is multiplied by itself is taken along the noise.
+    """
+    of_input, of_baseline, of_one, of_itself = factors
+    gradient = gradient * torch.where(of_itself > 0, unit, 1.0)
+    multiplied: Tensor = gradient * (
+        of_input * input + of_baseline * baseline + of_one + of_itself * gradient
+    )
+    return multiplied
+
+
+def root_of_squares(sums: Tensor, of_itself: Tensor) -> Tensor:
+    """Return the square roots of sums (rows, features) of squared gradients, where `of_itself` > 0."""
+    return torch.where(of_itself > 0, sums.clamp_min(0).sqrt(), sums)
+
+
+def sum_by_feature(values: Tensor, owner: Tensor, n_features: int) -> Tensor:
+    """Sum values (rows, values) by feature; the owner of a value without a feature is −1."""
+    sums = values.new_zeros(len(values), n_features + 1)
+    return sums.scatter_add_(1, owner % (n_features + 1), values)[:, :-1]
 
 
 def make_baseline(part: BatchPart, model: Model) -> Removal:
-    """The removal that makes the baseline, bound to the model and checked."""
+    """Return the removal that makes the baseline, bound to the model and checked."""
     chosen, modality = part.question.baseline, modality_named(part.input.kind)
     if chosen is None or (isinstance(chosen, str) and chosen in ("drawn", modality.fixed_baseline)):
         chosen = modality.baseline_for(part.input, model.background, drawn=chosen == "drawn")
@@ -116,33 +135,28 @@ def make_baseline(part: BatchPart, model: Model) -> Removal:
 
 
 def iterate_baselines(part: BatchPart, removal: Removal) -> Iterator[tuple[Any, int]]:
-    """For each row of the part: rows with all features removed, and the index of the baseline among them."""
+    """Yield for each row of the part: rows without features, and the index of the baseline among them."""
     nothing = empty_mask(part.input.n_features)
-    known: dict[int, Any] = {}
+    calls: dict[int, Any] = {}
     for draw in _draws(part):
-        call, place = divmod(draw, removal.draws)
-        if call not in known:
+        call, index = divmod(draw, removal.draws)
+        if call not in calls:
             # Not seed + call: neighbouring seeds would share nearly all of their draws.
             seed = int.from_bytes(digest(part.seed, call), "little")
-            known[call] = removal(part.input, nothing, seed)
-        yield known[call], place
+            calls[call] = removal(part.input, nothing, seed)
+        yield calls[call], index
 
 
 def draw_noise(part: BatchPart, shape: Sequence[int]) -> Array:
-    """The standard normal draws (rows, …) by which each row's point is moved; zeros without noise."""
-    found = np.zeros((len(part.rows), *shape), dtype=np.float32)
+    """Return standard normal draws (rows, …) for the noise of each row; zeros without noise."""
+    noise = np.zeros((len(part.rows), *shape), dtype=np.float32)
     for row, draw in enumerate(_draws(part) if part.question.noise else ()):
-        own = generator(part.seed, "noise", part.input.fingerprint, draw)
-        found[row] = own.standard_normal(shape, dtype=np.float32)
-    return found
-
-
-def row_weights(parts: Sequence[BatchPart]) -> Floats:
-    """The factor of each row's gradient, as coefficients (rows, 4) of x, x′, 1 and the gradient itself."""
-    return np.array([FACTORS[part.question.times] for part in parts for _ in part.rows], dtype=np.float64)
+        rng = generator(part.seed, "noise", part.input.fingerprint, draw)
+        noise[row] = rng.standard_normal(shape, dtype=np.float32)
+    return noise
 
 
 def _draws(part: BatchPart) -> list[int]:
-    """The index of the draw of a baseline or of noise that each row of the part uses."""
-    draws: Ints = part.question.draws
+    """Return the index of each row's draw of a baseline or of noise."""
+    draws = part.question.draws
     return list(map(int, draws[part.rows % len(draws)]))

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from pertinent.array_types import Array, Ints, Masks
 from pertinent.asks import BatchPart
 from pertinent.errors import ModelError, SettingError
 from pertinent.masks import empty_mask
 from pertinent.models.base import Answer
-from pertinent.models.gradients import base as gradients
+from pertinent.models.gradients import base
 from pertinent.models.tokens import attention_bias
 from pertinent.models.tokens.batches import TokenBatch, collate, whole_rows
 from pertinent.models.torch import devices
@@ -26,20 +27,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Padded:
-    """Rows of several texts as one batch, and the feature that each token belongs to (−1: none).
+    """Rows of several texts as one batch, with one row for each window of a text.
 
-    A text that is read in windows has a row of the batch for each window of each of its rows; `row` says for
-    each row of the batch which row it is of, in the order of the parts.
+    Attributes
+    ----------
+    batch
+        The tokens.
+    owner
+        The feature of each token, −1 for none (rows of the batch, tokens).
+    n_features
+        The largest number of features.
+    row
+        The row, in the order of the parts, that each row of the batch belongs to.
     """
 
     batch: TokenBatch
-    owner: torch.Tensor
+    owner: Tensor
     n_features: int
     row: Ints
 
-    def sum_by_feature(self, of_tokens: torch.Tensor) -> torch.Tensor:
-        """Sum (rows of the batch, tokens) over the tokens and windows of each feature (rows, features)."""
-        sums = gradients.sum_by_feature(of_tokens, self.owner, self.n_features)
+    def sum_by_feature(self, values: Tensor) -> Tensor:
+        """Sum values of tokens (rows of the batch, tokens) by row and feature (rows, features)."""
+        sums = base.sum_by_feature(values, self.owner, self.n_features)
         if len(self.row) == self.row[-1] + 1:
             return sums
         row = devices.send(self.row, sums.device)
@@ -47,10 +56,10 @@ class Padded:
 
 
 def token_mask_gradients(model: TransformerModel, parts: Sequence[BatchPart]) -> Answer:
-    """∂ log p / ∂ mask.
+    """Compute ∂ log p / ∂ mask.
 
-    Where tokens are hidden, with attention = softmax × mask, renormalised, in every layer (Hase et al.
-    2021); where they are filled in, with word embeddings mask · x + (1 − mask) · filler.
+    Where tokens are hidden, attention is softmax × mask, renormalised, in every layer (Hase et al. 2021);
+    where they are filled in, word embeddings are mask · x + (1 − mask) · filler.
     """
     texts = padded(model, parts)
     hides = [part.removal.hides == "tokens" for part in parts]
@@ -62,15 +71,13 @@ def token_mask_gradients(model: TransformerModel, parts: Sequence[BatchPart]) ->
             "parallel-local-search or kernel-shap."
         )
     kept = np.zeros(texts.batch.ids.shape, dtype=np.float32)
-    _fill(kept, parts, [kept_tokens(part.input, part.question.masks[part.rows]) for part in parts])
+    _lay_out(kept, parts, [kept_tokens(part.input, part.question.masks[part.rows]) for part in parts])
     hidden = None if texts.batch.attend is None else devices.send(~texts.batch.attend, model.device)
     by_attention = devices.send(hiding, model.device)
     follow = model.head.followed_scores(lambda: [_seen(part) for part in parts], model)
-    filler = None
-    if not all(hides):
-        filler = _collate([_filler(part) for part in parts], model.pad_id)
+    filler = None if all(hides) else _collate([_filler(part) for part in parts], model.pad_id)
 
-    def scores(weights: torch.Tensor) -> torch.Tensor:
+    def scores(weights: Tensor) -> Tensor:
         words = model.embed(texts.batch).detach()
         if filler is not None:
             share = torch.where(by_attention, 1.0, weights).to(words.dtype)[..., None]
@@ -85,57 +92,49 @@ def token_mask_gradients(model: TransformerModel, parts: Sequence[BatchPart]) ->
         with attention_bias.in_use(model.model):
             return follow(model.answer(texts.batch, inputs_embeds=words, attention_mask=bias), bias)
 
-    return gradients.differentiate(
-        model,
-        parts,
-        devices.send(kept, model.device),
-        scores,
-        texts.sum_by_feature,
-    )
+    return base.differentiate(model, parts, devices.send(kept, model.device), scores, texts.sum_by_feature)
 
 
 def token_path_gradients(model: TransformerModel, parts: Sequence[BatchPart]) -> Answer:
-    """∂ log p / ∂ word embeddings at points between the baseline and the text."""
+    """Compute ∂ log p / ∂ word embeddings at points between the baseline and the text."""
     texts = padded(model, parts)
     baseline = _collate([_baseline(model, part) for part in parts], model.pad_id)
-    shares = np.concatenate([part.question.shares[part.rows] for part in parts]).astype(np.float32)
     with torch.no_grad():
         text, plain = model.embed(texts.batch), model.embed(baseline)
-    share = devices.send(shares[texts.row], model.device).to(text.dtype)[:, None, None]
-    factors = gradients.row_weights(parts).astype(np.float32)
-    weights = devices.send(factors[texts.row], model.device).to(text.dtype)
-    of_text, of_baseline, of_one, of_itself = weights.T[..., None, None]
-    unit, moved = _noise(parts, text)
+    shares = np.concatenate([part.question.shares[part.rows] for part in parts])
+    share = devices.send_floats(shares[texts.row], model.device).to(text.dtype)[:, None, None]
+    factors = devices.send_floats(base.row_factors(parts), model.device)
+    row_factors = factors[devices.send(texts.row, model.device)].to(text.dtype).T[..., None, None]
+    unit, noise = _noise(parts, text)
     follow = model.head.followed_scores(
         lambda: [whole_rows(part.input.tokens, len(part.rows)) for part in parts], model
     )
 
-    def total(gradient: torch.Tensor) -> torch.Tensor:
-        gradient = gradient * torch.where(of_itself > 0, unit, 1.0)
-        factor = of_text * text + of_baseline * plain + of_one + of_itself * gradient
-        sums = texts.sum_by_feature((gradient * factor).float().sum(dim=-1))
-        return gradients.root_of_sums(sums, devices.send(factors[:, 3:], sums.device))
+    def total(gradient: Tensor) -> Tensor:
+        multiplied = base.multiply(gradient, row_factors, text, plain, unit)
+        sums = texts.sum_by_feature(multiplied.float().sum(dim=-1))
+        return base.root_of_squares(sums, factors[:, 3:])
 
-    return gradients.differentiate(
+    return base.differentiate(
         model,
         parts,
-        plain + share * (text - plain) + moved,
+        plain + share * (text - plain) + noise,
         lambda point: follow(model.answer(texts.batch, inputs_embeds=point), None),
         total,
     )
 
 
-def _noise(parts: Sequence[BatchPart], text: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The standard deviation of the noise on the embeddings of each row (1 without noise), and the noise."""
+def _noise(parts: Sequence[BatchPart], text: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the standard deviation of the noise on each row (1 without noise), and the noise."""
     if not any(part.question.noise for part in parts):
         return text.new_ones(1), text.new_zeros(1)
     units, first = [], 0
     draws = np.zeros(text.shape, dtype=np.float32)
-    _fill(draws, parts, [gradients.draw_noise(p, (len(p.input.tokens.ids), text.shape[-1])) for p in parts])
+    _lay_out(draws, parts, [base.draw_noise(p, (len(p.input.tokens.ids), text.shape[-1])) for p in parts])
     for part in parts:
         n, windows = len(part.rows), part.input.tokens.windows
-        own = [text[first + i * n, : len(window.ids)] for i, (_, window) in enumerate(windows)]
-        spread = torch.cat(own).float().std(correction=0)
+        words = [text[first + i * n, : len(window.ids)] for i, (_, window) in enumerate(windows)]
+        spread = torch.cat(words).float().std(correction=0)
         noise = part.question.noise
         units.append((noise * spread if noise else torch.ones_like(spread)).expand(n * len(windows)))
         first += n * len(windows)
@@ -144,11 +143,11 @@ def _noise(parts: Sequence[BatchPart], text: torch.Tensor) -> tuple[torch.Tensor
 
 
 def padded(model: TransformerModel, parts: Sequence[BatchPart]) -> Padded:
-    """The texts of all parts as one batch."""
+    """Return the texts of all parts as one batch."""
     batch = _collate([whole_rows(part.input.tokens, len(part.rows)) for part in parts], model.pad_id)
     n_features = max(part.input.n_features for part in parts)
     owner = np.full(batch.ids.shape, -1, dtype=np.int64)
-    _fill(owner, parts, [np.tile(part.input.tokens.feature, (len(part.rows), 1)) for part in parts])
+    _lay_out(owner, parts, [np.tile(part.input.tokens.feature, (len(part.rows), 1)) for part in parts])
     ends = np.cumsum([len(part.rows) for part in parts]).tolist()
     rows = [
         np.tile(np.arange(end - len(part.rows), end), len(part.input.tokens.windows))
@@ -158,22 +157,22 @@ def padded(model: TransformerModel, parts: Sequence[BatchPart]) -> Padded:
 
 
 def _collate(parts: Sequence[TokenRows], pad_id: int) -> TokenBatch:
-    """The rows of all windows of all parts as one batch, removed tokens included."""
+    """Return the rows of all windows of all parts as one batch, removed tokens included."""
     windows = [window for part in parts for window in part.windows()]
     return collate(windows, [False] * len(windows), pad_id)
 
 
-def _fill(laid: Array, parts: Sequence[BatchPart], of_parts: Sequence[Array]) -> None:
-    """Lay out arrays (rows, tokens, …), one of each part, as the batch is: by window and by row."""
+def _lay_out(target: Array, parts: Sequence[BatchPart], arrays: Sequence[Array]) -> None:
+    """Copy an array (rows, tokens, …) of each part into the layout of the batch, by window and row."""
     first = 0
-    for part, array in zip(parts, of_parts, strict=True):
-        for own, tokens in part.input.tokens.windows:
-            laid[first : first + len(array), : len(tokens.ids)] = array[:, own]
+    for part, array in zip(parts, arrays, strict=True):
+        for window, tokens in part.input.tokens.windows:
+            target[first : first + len(array), : len(tokens.ids)] = array[:, window]
             first += len(array)
 
 
 def _filler(part: BatchPart) -> TokenRows:
-    """The tokens with which the removal fills in each row; the text's own where it hides them instead."""
+    """Return the tokens that the removal fills in; the text's tokens if it hides them instead."""
     input, removal, n = part.input, part.removal, len(part.rows)
     if removal.hides == "tokens":
         return whole_rows(input.tokens, n)
@@ -187,25 +186,25 @@ def _filler(part: BatchPart) -> TokenRows:
 
 
 def _baseline(model: TransformerModel, part: BatchPart) -> TokenRows:
-    """The baseline of each row, as tokens."""
+    """Return the baseline of each row, as tokens."""
     if isinstance(part.question.baseline, np.ndarray):
         raise SettingError("The baseline of a text must be the name of a removal, such as 'mask-token'.")
-    removal, tokens = gradients.make_baseline(part, model), part.input.tokens
+    removal, tokens = base.make_baseline(part, model), part.input.tokens
     ids: list[Ints] = []
     zeroed: list[Masks] = []
-    for rows, place in gradients.iterate_baselines(part, removal):
+    for rows, index in base.iterate_baselines(part, removal):
         if not isinstance(rows, TokenRows) or rows.renumber or not rows.attend.all():
             raise SettingError(
                 f"The removal {removal.name!r} leaves tokens out, so it makes no baseline; "
                 "choose 'mask-token', 'zero-vector' or 'random-token'."
             )
-        ids.append(tokens.ids if rows.ids is None else rows.ids[place])
-        zeroed.append(np.zeros(len(tokens.ids), np.bool_) if rows.zeroed is None else rows.zeroed[place])
+        ids.append(tokens.ids if rows.ids is None else rows.ids[index])
+        zeroed.append(np.zeros(len(tokens.ids), np.bool_) if rows.zeroed is None else rows.zeroed[index])
     return replace(whole_rows(tokens, len(ids)), ids=np.array(ids), zeroed=np.array(zeroed))
 
 
 def _seen(part: BatchPart) -> TokenRows:
-    """The rows as the network sees them: the kept tokens, and zeros or nothing in place of the others."""
+    """Return the rows as the network sees them: other tokens are hidden or zero."""
     kept = kept_tokens(part.input, part.question.masks[part.rows] > 0)
     attended = kept if part.removal.hides == "tokens" else np.ones_like(kept)
     return TokenRows(part.input.tokens, attended, zeroed=~kept)

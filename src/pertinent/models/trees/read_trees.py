@@ -17,13 +17,26 @@ from pertinent.errors import ModelError
 LEAF = -1
 """The child of a leaf."""
 
+NO_TREES = "{} has no trees that are known here: use a method that asks for values."
+
 
 @dataclass(frozen=True, eq=False)
 class Tree:
     """The nodes of one tree, its root first.
 
-    A row goes left if its number in `column` is at most `threshold`, or is one of `categories` at a node that
-    has some; if it is missing (NaN), where `missing_left`. `values` (nodes, outputs) are read at leaves.
+    A row goes left if its number in `column` is at most `threshold` or, at a node with `categories`, is one
+    of them; for a missing value (NaN), if `missing_left`.
+
+    Attributes
+    ----------
+    left, right
+        The children of each node.
+    column, threshold, missing_left
+        The condition of each node.
+    values
+        The values (nodes, outputs), which count at leaves.
+    categories
+        The categories of nodes that have some.
     """
 
     left: Ints
@@ -37,10 +50,17 @@ class Tree:
 
 @dataclass(frozen=True, eq=False)
 class Forest:
-    """Trees whose leaves are summed and added to an `offset` (outputs,).
+    """Trees whose leaves are summed.
 
-    `clean` turns a row of numbers into the one that the nodes compare: rounded as the estimator rounds, with
-    NaN where the estimator takes a value for a missing one.
+    Attributes
+    ----------
+    trees
+        The trees.
+    offset
+        What is added to the sum (outputs,).
+    clean
+        A function that converts rows to the numbers that the nodes compare: rounded as the estimator rounds,
+        with NaN for values that the estimator considers missing.
     """
 
     trees: Sequence[Tree]
@@ -48,235 +68,197 @@ class Forest:
     clean: Callable[[Floats], Floats]
 
 
-NO_TREES = "{} has no trees that are known here: use a method that asks for values."
-
-
 def read_forest(estimator: Any) -> Forest:
-    """The trees of a fitted estimator; a `ModelError` if they cannot be read."""
-    reader = next((own for attribute, own in _READERS.items() if hasattr(estimator, attribute)), None)
+    """Return the trees of a fitted estimator; raise a `ModelError` if they cannot be read."""
+    reader = next((read for attribute, read in _READERS.items() if hasattr(estimator, attribute)), None)
     name = type(estimator).__name__
     if reader is None:
         raise ModelError(NO_TREES.format(name))
     try:
         return reader(estimator)
-    except Exception as error:  # whatever a library of another version raises
-        said = next(iter(str(error).splitlines()), "")
+    except Exception as error:  # another version of a library may raise anything
+        message = next(iter(str(error).splitlines()), "")
         raise ModelError(
             f"The trees of this {name} cannot be read: use a method that asks for values, such as "
-            f"kernel-shap. ({type(error).__name__}: {said})"
+            f"kernel-shap. ({type(error).__name__}: {message})"
         ) from error
 
 
 def has_trees(estimator: Any) -> bool:
-    """Whether an estimator seems to have trees."""
+    """Return whether an estimator seems to have trees."""
     return any(hasattr(estimator, attribute) for attribute in _READERS)
 
 
-def _rounded(rows: Floats) -> Floats:
-    """In float32, as scikit-learn's trees and xgboost compare."""
+def _round(rows: Floats) -> Floats:
+    """Round to float32, as scikit-learn's trees and xgboost do."""
     return rows.astype(np.float32).astype(np.float64)
 
 
 def _sklearn_tree(tree: Any, values: Floats) -> Tree:
-    missing = getattr(tree, "missing_go_to_left", np.zeros(tree.node_count))
-    return Tree(
-        tree.children_left, tree.children_right, tree.feature, tree.threshold, missing.astype(bool), values
-    )
+    missing_left = getattr(tree, "missing_go_to_left", np.zeros(tree.node_count)).astype(bool)
+    children = tree.children_left, tree.children_right
+    return Tree(*children, tree.feature, tree.threshold, missing_left, values)
 
 
-def _read_forest(estimator: Any) -> Forest:
-    """scikit-learn's single trees and means of trees: class fractions, those of true labels, or values."""
-    own = getattr(estimator, "estimators_", None)
-    if isinstance(own, np.ndarray):
+def _read_sklearn(estimator: Any) -> Forest:
+    """Read single trees and means of trees: class fractions, fractions of true labels, or values."""
+    if isinstance(getattr(estimator, "estimators_", None), np.ndarray):
         return _read_gradient_boosting(estimator)
+    members = getattr(estimator, "estimators_", None) or [estimator]
     trees = []
-    for each in own or [estimator]:
-        values = each.tree_.value
+    for member in members:
+        values = member.tree_.value
         if hasattr(estimator, "classes_"):
             values = values / values.sum(axis=2, keepdims=True)
             values = values[:, 0] if values.shape[1] == 1 else values[:, :, 1]
         else:
             values = values[:, :, 0]
-        trees.append(_sklearn_tree(each.tree_, values / len(own or [estimator])))
-    return Forest(trees, np.zeros(trees[0].values.shape[1]), _rounded)
+        trees.append(_sklearn_tree(member.tree_, values / len(members)))
+    return Forest(trees, np.zeros(trees[0].values.shape[1]), _round)
 
 
 def _read_gradient_boosting(estimator: Any) -> Forest:
-    stages = estimator.estimators_
+    outputs = np.eye(estimator.estimators_.shape[1])
     trees = [
-        _sklearn_tree(
-            each.tree_, estimator.learning_rate * each.tree_.value[:, 0] * np.eye(stages.shape[1])[k]
-        )
-        for stage in stages
-        for k, each in enumerate(stage)
+        _sklearn_tree(member.tree_, estimator.learning_rate * member.tree_.value[:, 0] * outputs[k])
+        for stage in estimator.estimators_
+        for k, member in enumerate(stage)
     ]
-    offset = estimator._raw_predict_init(np.zeros((1, estimator.n_features_in_), dtype=np.float32))[0]  # noqa: SLF001
-    return Forest(trees, offset, _rounded)
+    zeros = np.zeros((1, estimator.n_features_in_), dtype=np.float32)
+    return Forest(trees, estimator._raw_predict_init(zeros)[0], _round)  # noqa: SLF001
 
 
 def _read_hist_gradient_boosting(estimator: Any) -> Forest:
-    known, place = estimator._bin_mapper.make_known_categories_bitsets()  # noqa: SLF001
-    offset = estimator._baseline_prediction.ravel()  # noqa: SLF001
+    bitsets, indices = estimator._bin_mapper.make_known_categories_bitsets()  # noqa: SLF001
     remapped = estimator._is_categorical_remapped  # noqa: SLF001
     columns = [] if remapped is None else np.flatnonzero(remapped).tolist()
-    categorical = {column: _members(known[place[column]]) for column in columns}
-    trees = []
-    for stage in estimator._predictors:  # noqa: SLF001
-        for k, each in enumerate(stage):
-            nodes, leaf = each.nodes, each.nodes["is_leaf"].astype(bool)
-            trees.append(
-                Tree(
-                    np.where(leaf, LEAF, nodes["left"].astype(np.int64)),
-                    np.where(leaf, LEAF, nodes["right"].astype(np.int64)),
-                    nodes["feature_idx"].astype(np.int64),
-                    nodes["num_threshold"],
-                    nodes["missing_go_to_left"].astype(bool),
-                    nodes["value"][:, None] * np.eye(len(offset))[k],
-                    {
-                        node: _members(each.raw_left_cat_bitsets[nodes["bitset_idx"][node]])
-                        for node in np.flatnonzero(nodes["is_categorical"].astype(bool) & ~leaf).tolist()
-                    },
-                )
-            )
+    known = {column: _members(bitsets[indices[column]]) for column in columns}
+    offset = estimator._baseline_prediction.ravel()  # noqa: SLF001
+    trees = [
+        _hist_tree(member, np.eye(len(offset))[k])
+        for stage in estimator._predictors  # noqa: SLF001
+        for k, member in enumerate(stage)
+    ]
 
     def clean(rows: Floats) -> Floats:
         rows = rows.copy()
-        for column, own in categorical.items():
-            rows[~np.isin(rows[:, column], own), column] = np.nan
+        for column, categories in known.items():
+            rows[~np.isin(rows[:, column], categories), column] = np.nan
         return rows
 
     return Forest(trees, offset, clean)
 
 
+def _hist_tree(predictor: Any, output: Floats) -> Tree:
+    nodes, is_leaf = predictor.nodes, predictor.nodes["is_leaf"].astype(bool)
+    left, right = (np.where(is_leaf, LEAF, nodes[side].astype(np.int64)) for side in ("left", "right"))
+    return Tree(
+        left,
+        right,
+        nodes["feature_idx"].astype(np.int64),
+        nodes["num_threshold"],
+        nodes["missing_go_to_left"].astype(bool),
+        nodes["value"][:, None] * output,
+        {
+            node: _members(predictor.raw_left_cat_bitsets[nodes["bitset_idx"][node]])
+            for node in np.flatnonzero(nodes["is_categorical"].astype(bool) & ~is_leaf).tolist()
+        },
+    )
+
+
 def _members(bits: Array) -> list[int]:
-    """The numbers whose bits are set, 32 of them in each word."""
+    """Return the numbers whose bits are set; each word has 32 bits."""
     return [32 * i + b for i, word in enumerate(bits.tolist()) for b in range(32) if word >> b & 1]
 
 
 def _read_xgboost(estimator: Any) -> Forest:
-    """Left are values below the threshold, and categories that are not listed."""
+    """Read xgboost's trees: values below the threshold, and categories that are not listed, go left."""
     import xgboost
 
-    booster = estimator.get_booster()
+    booster, missing = estimator.get_booster(), estimator.missing
     model = json.loads(booster.save_raw("json"))["learner"]
     boosting = model["gradient_booster"]
-    weights = boosting.get("weight_drop")
+    tree_weights = boosting.get("weight_drop")
     boosting = boosting.get("gbtree", boosting)["model"]
-    n_features = int(model["learner_model_param"]["num_feature"])
-    end = getattr(booster, "best_iteration", None) if booster.attr("best_iteration") else None
-    end = booster.num_boosted_rounds() if end is None else end + 1
-    missing = estimator.missing
+    n_rounds = booster.best_iteration + 1 if booster.attr("best_iteration") else booster.num_boosted_rounds()
     zeros = xgboost.DMatrix(
-        np.zeros((1, n_features)),
+        np.zeros((1, int(model["learner_model_param"]["num_feature"]))),
         missing=missing,
         feature_types=booster.feature_types,
         enable_categorical=True,
     )
-    at_zero = booster.predict(zeros, output_margin=True, validate_features=False, iteration_range=(0, end))
-    n_outputs = at_zero.size
+    options = {"validate_features": False, "iteration_range": (0, n_rounds)}
+    at_zeros = booster.predict(zeros, output_margin=True, **options).astype(np.float64).ravel()
     trees = []
-    for number in range(boosting["iteration_indptr"][end]):
-        own = boosting["trees"][number]
-        left, right = np.array(own["left_children"]), np.array(own["right_children"])
-        conditions = np.array(own["split_conditions"], dtype=np.float32)
-        starts = zip(own["categories_segments"], own["categories_sizes"], strict=True)
-        listed = [own["categories"][first : first + size] for first, size in starts]
-        categories = dict(zip(own["categories_nodes"], listed, strict=True))
-        missing_left = np.array(own["default_left"], dtype=bool)
-        swapped = list(categories)
+    for number in range(boosting["iteration_indptr"][n_rounds]):
+        nodes, output = boosting["trees"][number], np.eye(len(at_zeros))[boosting["tree_info"][number]]
+        left, right = np.array(nodes["left_children"]), np.array(nodes["right_children"])
+        missing_left = np.array(nodes["default_left"], dtype=bool)
+        segments = zip(nodes["categories_segments"], nodes["categories_sizes"], strict=True)
+        listed = [nodes["categories"][first : first + size] for first, size in segments]
+        swapped = nodes["categories_nodes"]
         left[swapped], right[swapped] = right[swapped], left[swapped]
         missing_left[swapped] = ~missing_left[swapped]
-        weight = 1.0 if weights is None else weights[number]
-        values = (
-            weight * conditions.astype(np.float64)[:, None] * np.eye(n_outputs)[boosting["tree_info"][number]]
-        )
+        conditions = np.array(nodes["split_conditions"], dtype=np.float32)
         below = np.nextafter(conditions, np.float32(-np.inf)).astype(np.float64)
-        trees.append(
-            Tree(left, right, np.array(own["split_indices"]), below, missing_left, values, categories)
-        )
+        weight = 1.0 if tree_weights is None else tree_weights[number]
+        values = weight * conditions.astype(np.float64)[:, None] * output
+        column, categories = np.array(nodes["split_indices"]), dict(zip(swapped, listed, strict=True))
+        trees.append(Tree(left, right, column, below, missing_left, values, categories))
 
     def clean(rows: Floats) -> Floats:
-        rows = _rounded(rows)
+        rows = _round(rows)
         return rows if np.isnan(missing) else np.where(rows == np.float32(missing), np.nan, rows)
 
-    reached = sum(_leaf_of(tree, clean(np.zeros((1, n_features)))[0]) for tree in trees)
-    return Forest(trees, at_zero.astype(np.float64).ravel() - reached, clean)
-
-
-def _leaf_of(tree: Tree, row: Floats) -> Floats:
-    """The values of the leaf that one row falls into."""
-    node = 0
-    while tree.left[node] != LEAF:
-        value = row[tree.column[node]]
-        if np.isnan(value):
-            left = tree.missing_left[node]
-        elif node in tree.categories:
-            left = value in tree.categories[node]
-        else:
-            left = value <= tree.threshold[node]
-        node = int(tree.left[node] if left else tree.right[node])
-    return np.asarray(tree.values[node])
+    leaves = booster.predict(zeros, pred_leaf=True, **options).astype(np.int64).ravel()
+    reached = sum(tree.values[leaf] for tree, leaf in zip(trees, leaves, strict=True))
+    return Forest(trees, at_zeros - reached, clean)
 
 
 def _read_lightgbm(estimator: Any) -> Forest:
     model = estimator.booster_.dump_model()
     per_round = model["num_tree_per_iteration"]
     scale = per_round / len(model["tree_info"]) if model["average_output"] else 1.0
-    zero_missing: set[int] = set()
+    zero_is_missing: set[int] = set()
     trees = [
-        _lightgbm_tree(own["tree_structure"], scale * np.eye(per_round)[k % per_round], zero_missing)
-        for k, own in enumerate(model["tree_info"])
+        _lightgbm_tree(tree["tree_structure"], scale * np.eye(per_round)[k % per_round], zero_is_missing)
+        for k, tree in enumerate(model["tree_info"])
     ]
 
     def clean(rows: Floats) -> Floats:
         rows = rows.copy()
-        for column in zero_missing:
+        for column in zero_is_missing:
             rows[np.abs(rows[:, column]) <= 1e-35, column] = np.nan
         return rows
 
     return Forest(trees, np.zeros(per_round), clean)
 
 
-def _lightgbm_tree(root: Any, output: Floats, zero_missing: set[int]) -> Tree:
-    """One tree; the columns whose zeros it takes for missing are added to `zero_missing`."""
-    nodes = [root]
-    children, categories = [], {}
-    column, threshold, missing_left, values = [], [], [], []
+def _lightgbm_tree(root: Any, output: Floats, zero_is_missing: set[int]) -> Tree:
+    """Read one tree; add the columns whose zeros it considers missing to `zero_is_missing`."""
+    nodes, categories = [root], {}
+    rows: list[tuple[int, int, int, float, bool, float]] = []
     for number, node in enumerate(nodes):  # grows
-        values.append(node.get("leaf_value", 0.0))
-        column.append(node.get("split_feature", 0))
         if "left_child" not in node:
-            children.append((LEAF, LEAF))
-            threshold.append(0.0)
-            missing_left.append(False)
+            rows.append((LEAF, LEAF, 0, 0.0, False, node["leaf_value"]))
             continue
-        children.append((len(nodes), len(nodes) + 1))
+        children = len(nodes), len(nodes) + 1
         nodes += [node["left_child"], node["right_child"]]
+        threshold, missing_left = node["threshold"], node["default_left"]
         if node["decision_type"] == "==":
-            categories[number] = [int(own) for own in str(node["threshold"]).split("||")]
-            threshold.append(0.0)
-            missing_left.append(False)
-            continue
-        threshold.append(node["threshold"])
-        # without missing values in training, NaN is taken for 0
-        unseen = node["missing_type"] == "None"
-        missing_left.append(node["threshold"] >= 0 if unseen else node["default_left"])
-        if node["missing_type"] == "Zero":
-            zero_missing.add(node["split_feature"])
-    left, right = np.array(children).T
-    return Tree(
-        left,
-        right,
-        np.array(column),
-        np.array(threshold, dtype=np.float64),
-        np.array(missing_left, dtype=bool),
-        np.array(values)[:, None] * output,
-        categories,
-    )
+            categories[number] = [int(category) for category in str(threshold).split("||")]
+            threshold, missing_left = 0.0, False
+        elif node["missing_type"] == "None":  # no values were missing in training: NaN is read as 0
+            missing_left = threshold >= 0
+        elif node["missing_type"] == "Zero":
+            zero_is_missing.add(node["split_feature"])
+        rows.append((*children, node["split_feature"], threshold, missing_left, 0.0))
+    left, right, column, thresholds, missing, values = map(np.array, zip(*rows, strict=True))
+    return Tree(left, right, column, thresholds, missing, values[:, None] * output, categories)
 
 
 def _read_catboost(estimator: Any) -> Forest:
-    """Symmetric trees over columns of numbers; left are those at most the border."""
+    """Read symmetric trees over columns of numbers; values of at most the border go left."""
     with TemporaryDirectory() as folder:
         path = Path(folder, "model.json")
         estimator.save_model(str(path), format="json")
@@ -284,31 +266,24 @@ def _read_catboost(estimator: Any) -> Forest:
     if model["features_info"].get("categorical_features"):
         raise ModelError("categorical features of catboost are statistics of several rows")
     scale, bias = model["scale_and_bias"]
-    offset = np.asarray(bias, dtype=np.float64).ravel()
-    missing = [own["nan_value_treatment"] == "AsFalse" for own in model["features_info"]["float_features"]]
-    flat = [own["flat_feature_index"] for own in model["features_info"]["float_features"]]
+    columns = model["features_info"]["float_features"]
     trees = []
-    for own in model["oblivious_trees"]:
-        splits = own["splits"] or []
+    for tree in model["oblivious_trees"]:
+        splits = tree["splits"] or []
         n = 2 ** len(splits)
-        values = scale * np.array(own["leaf_values"], dtype=np.float64).reshape(n, -1)
-        # node i of level l is 2^l - 1 + i; the last split has the highest bit of a leaf's number
-        inner = np.arange(n - 1)
-        level = np.log2(inner + 1).astype(int)
-        used = [splits[len(splits) - 1 - own] for own in level.tolist()]
-        index = [split["float_feature_index"] for split in used]
-        nothing = np.zeros(n, dtype=np.int64)
-        trees.append(
-            Tree(
-                np.concatenate([2 * inner + 1, nothing + LEAF]),
-                np.concatenate([2 * inner + 2, nothing + LEAF]),
-                np.concatenate([np.array([flat[i] for i in index], dtype=np.int64), nothing]),
-                np.concatenate([np.array([split["border"] for split in used], dtype=np.float64), nothing]),
-                np.concatenate([np.array([missing[i] for i in index], dtype=bool), nothing.astype(bool)]),
-                np.concatenate([np.zeros((n - 1, values.shape[1])), values]),
-            )
-        )
-    return Forest(trees, offset, _rounded)
+        leaf_values = scale * np.array(tree["leaf_values"], dtype=np.float64).reshape(n, -1)
+        # Node i of level l is 2^l - 1 + i; the last split has the highest bit of a leaf's number.
+        inner, leaves = np.arange(n - 1), np.zeros(n)
+        used = [splits[len(splits) - 1 - level] for level in np.log2(inner + 1).astype(int).tolist()]
+        tested = [columns[split["float_feature_index"]] for split in used]
+        left, right = (np.concatenate([2 * inner + side, np.full(n, LEAF)]) for side in (1, 2))
+        column = np.concatenate([[c["flat_feature_index"] for c in tested], leaves]).astype(np.int64)
+        border = np.concatenate([[split["border"] for split in used], leaves])
+        missing_left = [c["nan_value_treatment"] == "AsFalse" for c in tested]
+        missing = np.concatenate([missing_left, leaves]).astype(np.bool_)
+        values = np.concatenate([np.zeros((n - 1, leaf_values.shape[1])), leaf_values])
+        trees.append(Tree(left, right, column, border, missing, values))
+    return Forest(trees, np.asarray(bias, dtype=np.float64).ravel(), _round)
 
 
 _READERS: dict[str, Callable[[Any], Forest]] = {
@@ -316,7 +291,7 @@ _READERS: dict[str, Callable[[Any], Forest]] = {
     "get_booster": _read_xgboost,
     "booster_": _read_lightgbm,
     "calc_leaf_indexes": _read_catboost,
-    "tree_": _read_forest,
-    "estimators_": _read_forest,
+    "tree_": _read_sklearn,
+    "estimators_": _read_sklearn,
 }
-"""How to read the trees of an estimator with this attribute."""
+"""The reader for estimators with an attribute of this name."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import lcm
@@ -15,6 +15,7 @@ from pertinent.asks import BatchPart, NotWalked, TreeScores
 from pertinent.config.fingerprints import digest, generator
 from pertinent.errors import ModelError, SettingError
 from pertinent.inputs.base import Input
+from pertinent.inputs.table import TableInput
 from pertinent.masks import empty_mask, shapley_values_of
 from pertinent.models.base import Answer, answer_now
 from pertinent.models.trees.read_trees import has_trees, read_forest
@@ -27,14 +28,14 @@ if TYPE_CHECKING:
     from pertinent.models.estimator import EstimatorModel
     from pertinent.removals.base import Removal
 
-MOST_KEPT = 8
-"""The most sets of background rows, such as those of several seeds, for which trees are kept."""
+MAX_KEPT = 8
+"""Largest number of sets of background rows, such as those of several seeds, for which trees are kept."""
 
-MOST_SUMS = 2**22
-"""The most sums over trees, for all masks and background rows, that are computed for one row."""
+MAX_SUMS = 2**22
+"""Largest number of sums over trees, for all masks and background rows, that are computed for one row."""
 
 PRECISION = {np.float32: 1e-3, np.float64: 1e-5}
-"""Largest difference of the sums over trees to the answers, as a share of the answers' spread.
+"""Largest difference between sums over trees and answers, as a share of the answers' spread.
 
 XGBoost adds up trees in float32: with 300 trees and a mean of 2,000 the sum is wrong by 0.01.
 """
@@ -43,62 +44,64 @@ ROUNDING = 16
 """Difference due to rounding that is allowed in answers without spread, in units of `eps`."""
 
 MIXED = 64
-"""The least number of mixed rows on which trees and estimator are compared, and columns are traced."""
+"""Smallest number of mixed rows on which trees and estimator are compared, and columns are traced."""
 
 
 class Trees:
-    """The trees of an estimator, and the rows from which removed columns are filled.
+    """The trees of an estimator, and the rows that fill removed columns.
 
     Parameters
     ----------
     model
-        The estimator, alone or as the last step of a pipeline.
+        The estimator, by itself or as the last step of a pipeline.
     background
         The rows that fill removed columns, as the pipeline reads them.
     players
-        The feature that each column of these rows belongs to.
+        The feature of each column of these rows.
     """
 
     def __init__(self, model: EstimatorModel, background: Array, players: Ints) -> None:
         self._model, self._background, self._players = model, background, players
-        self._steps, self._estimator = unwrapped(model.estimator)
+        self._steps, self._estimator = unwrap_pipeline(model.estimator)
         self._forest = read_forest(self._estimator)
         self._encoded = self._encode(background)
         self._depends = np.zeros((background.shape[1], self._encoded.shape[1]), dtype=bool)
-        self._walks: dict[bytes, _BackgroundGame] = {}
+        self._walks: dict[bytes, _BackgroundWalk] = {}
         self._link = self._find_link()
 
     def scores(self, rows: Array, scale: Scale, groups: Sequence[Ints]) -> list[tuple[Floats, Floats]]:
-        """Shapley values (rows, columns, features) and base values, first for all background rows.
+        """Return Shapley values (rows, columns, features) and base values.
 
-        Then come those without the background rows of each group.
+        They are first those for all background rows, then those without the background rows of each group.
         """
         encoded = self._encode(rows)
-        sources = self._sources(rows, encoded)
-        prepared = self._prepared(self._players[sources])
+        sources = self._find_sources(rows, encoded)
+        prepared = self._prepare_walk(self._players[sources])
         self._check_mixed(rows, encoded, sources, prepared.walk)
         if self._is_sum(scale):
-            return self._of_sums(encoded, prepared, groups)
+            return self._scores_of_sums(encoded, prepared, groups)
         n, walk = len(self._background), prepared.walk
-        if 2**walk.n_players * n * len(self._forest.offset) > MOST_SUMS:
+        if 2**walk.n_players * n * len(self._forest.offset) > MAX_SUMS:
             raise ModelError(
                 f"On this scale the answers of this {type(self._estimator).__name__} are not a sum over its "
                 f"trees, and {walk.n_players} features and {n} background rows are too many to try all "
                 "masks: choose scale='raw' if it is a classifier, fewer background rows, or a method that "
                 "asks for values, such as kernel-shap."
             )
-        drawn = [np.arange(n), *(np.delete(np.arange(n), group) for group in groups)]
-        games = [
-            self._games(prepared, row, scale, drawn) for row in walk.violations(encoded, by_player=True).T
-        ]
-        found = [np.stack([shapley_values_of(game).T for game in own]) for own in zip(*games, strict=True)]
-        return [(own, game[0]) for own, game in zip(found, games[0], strict=True)]
+        samples = [np.arange(n), *(np.delete(np.arange(n), group) for group in groups)]
+        games: list[list[Floats]] = [[] for _ in samples]
+        for row in walk.violations(encoded, by_player=True).T:
+            sums = walk.all_sums(prepared.by_player, row)
+            values = self._on_scale(sums.reshape(-1, sums.shape[2]), scale).reshape(*sums.shape[:2], -1)
+            for sample, game in zip(samples, games, strict=True):
+                game.append(values[:, sample].mean(axis=1))
+        return [(np.stack([shapley_values_of(row).T for row in game]), game[0][0]) for game in games]
 
     def _is_sum(self, scale: Scale) -> bool:
-        """Whether the answers are a sum over the trees on this scale."""
+        """Return whether the answers on this scale are a sum over the trees."""
         if self._link == "logits":
-            of_one = len(self._forest.offset) == 1 or self._model.output.kind == "label"
-            return scale == "raw" or (scale == "logit" and of_one)
+            has_one = len(self._forest.offset) == 1 or self._model.output.kind == "label"
+            return scale == "raw" or (scale == "logit" and has_one)
         if scale == "raw":
             raise ModelError(
                 f"The logits of this {type(self._estimator).__name__} are not the sum over its trees: choose "
@@ -106,36 +109,27 @@ class Trees:
             )
         return self._link == "sum" and scale == "natural"
 
-    def _of_sums(
-        self, encoded: Floats, prepared: _BackgroundGame, groups: Sequence[Ints]
+    def _scores_of_sums(
+        self, encoded: Floats, prepared: _BackgroundWalk, groups: Sequence[Ints]
     ) -> list[tuple[Floats, Floats]]:
-        """What `scores` returns if the answers are a sum over the trees."""
-        walk, own = prepared.walk, prepared.walk.violations(encoded)
+        """Do the same as `scores` if the answers are a sum over the trees."""
+        walk = prepared.walk
+        violations, sums = walk.violations(encoded), walk.sums(prepared.violations)
         parts = groups or [np.arange(len(self._background))]
-        found = [walk.shapley_values(prepared.violations[:, part], own) for part in parts]
-        sums = walk.sums(prepared.violations)
+        phi = [walk.shapley_values(prepared.violations[:, part], violations) for part in parts]
         bases = [sums[part].sum(axis=0) for part in parts]
         if len(self._forest.offset) < len(self._model.classes):  # log-odds of the second class
-            found = [np.concatenate([-each, each], axis=1) for each in found]
-            bases = [np.concatenate([-each, each]) for each in bases]
-        n, total, base = len(sums), np.sum(found, axis=0), np.sum(bases, axis=0)
-        rest = [n - len(group) for group in groups]
+            phi = [np.concatenate([-second, second], axis=1) for second in phi]
+            bases = [np.concatenate([-second, second]) for second in bases]
+        n, total, base = len(sums), np.sum(phi, axis=0), np.sum(bases, axis=0)
         without = [
-            ((total - own) / left, (base - its) / left)
-            for own, its, left in zip(found, bases, rest, strict=False)
+            ((total - part_phi) / (n - len(group)), (base - part_base) / (n - len(group)))
+            for part_phi, part_base, group in zip(phi, bases, groups, strict=False)
         ]
         return [(total / n, base / n), *without]
 
-    def _games(
-        self, prepared: _BackgroundGame, row: Ints, scale: Scale, drawn: Sequence[Ints]
-    ) -> list[Floats]:
-        """The value of every mask (masks, columns) of a row, as the mean over each set of background rows."""
-        sums = prepared.walk.all_sums(prepared.by_player, row)
-        values = self._on_scale(sums.reshape(-1, sums.shape[2]), scale).reshape(*sums.shape[:2], -1)
-        return [values[:, own].mean(axis=1) for own in drawn]
-
     def _on_scale(self, sums: Floats, scale: Scale) -> Floats:
-        """Sums over the trees (rows, outputs) as answers on this scale."""
+        """Convert sums over the trees (rows, outputs) to answers on this scale."""
         output = self._model.output
         if self._link == "logits":
             assert isinstance(output, Probabilities)
@@ -147,48 +141,48 @@ class Trees:
         return output.as_scale(output.widen(sums), scale)
 
     def _find_link(self) -> str:
-        """What the answers to the background rows are of the sums: themselves, or a function of them."""
+        """Return which function of the sums the answers to the background rows are."""
         answers = self._answers(self._background)
         walk = TreeWalk(self._forest, np.zeros(self._encoded.shape[1], dtype=np.int64), 1)
         sums = walk.sums(walk.violations(self._encoded))
         for link in ("sum", "exponential" if self._model.output.kind == "value" else "logits"):
             self._link = link
             with np.errstate(over="ignore"):
-                # By magnitude, as one row has no spread; `_check_mixed` compares by spread.
-                if _same(self._on_scale(sums, "natural"), answers, np.abs(answers).max(axis=0)):
+                # Relative to magnitudes, as one row has no spread; `_check_mixed` compares by spread.
+                if _equal_up_to(self._on_scale(sums, "natural"), answers, np.abs(answers).max(axis=0)):
                     return link
-        raise self._differ()
+        raise self._difference_error()
 
-    def _differ(self) -> ModelError:
+    def _difference_error(self) -> ModelError:
         return ModelError(
             f"The answers of this {type(self._model.estimator).__name__} are not those of its trees, so they "
             "do not give the Shapley values: use a method that asks for values, such as kernel-shap."
         )
 
     def _answers(self, rows: Array) -> Floats:
-        """What the estimator answers."""
+        """Return the estimator's answers on the natural scale."""
         model = self._model
         return model.output.natural(model.checked(model.submit([rows]).outputs(), len(rows)))
 
     def _encode(self, rows: Array) -> Floats:
-        """The rows of numbers that the trees compare."""
-        given = rows if self._model.frame is None else self._model.frame.from_array(rows)
+        """Return the rows of numbers that the trees compare."""
+        encoded: Any = rows if self._model.frame is None else self._model.frame.from_array(rows)
         for step in self._steps:
-            given = step.transform(given)
-        if hasattr(given, "toarray"):
-            given = given.toarray()
-        return self._forest.clean(_numbers(given, self._estimator))
+            encoded = step.transform(encoded)
+        if hasattr(encoded, "toarray"):
+            encoded = encoded.toarray()
+        return self._forest.clean(_to_numbers(encoded, self._estimator))
 
-    def _prepared(self, players: Ints) -> _BackgroundGame:
-        """The walk in which each encoded column belongs to one of these players."""
+    def _prepare_walk(self, players: Ints) -> _BackgroundWalk:
+        """Return the walk in which each encoded column belongs to one of these players."""
         key = players.tobytes()
         if key not in self._walks:
             walk = TreeWalk(self._forest, players, int(self._players.max()) + 1)
-            self._walks[key] = _BackgroundGame(walk, self._encoded)
+            self._walks[key] = _BackgroundWalk(walk, self._encoded)
         return self._walks[key]
 
-    def _sources(self, rows: Array, encoded: Floats) -> Ints:
-        """The column of the rows on which each encoded column depends."""
+    def _find_sources(self, rows: Array, encoded: Floats) -> Ints:
+        """Return the column of the rows on which each encoded column depends."""
         if not self._steps:
             return np.arange(rows.shape[1])
         self._trace(rows, encoded, *_pairs(len(rows), len(self._background)))
@@ -205,35 +199,35 @@ class Trees:
             )
         return np.asarray(self._depends.argmax(axis=0))
 
-    def _trace(self, rows: Array, encoded: Floats, own: Ints, other: Ints) -> None:
+    def _trace(self, rows: Array, encoded: Floats, index: Ints, other: Ints) -> None:
         """Note which encoded columns change if one column of a row comes from a background row."""
         width = rows.shape[1]
-        changed = np.repeat(rows[own][None], width, axis=0)
+        changed = np.repeat(rows[index][None], width, axis=0)
         for column in range(width):
             changed[column, :, column] = self._background[other, column]
-        after = self._encode(changed.reshape(-1, width)).reshape(width, len(own), -1)
-        self._depends |= ~_equal(after, encoded[own]).all(axis=1)
+        after = self._encode(changed.reshape(-1, width)).reshape(width, len(index), -1)
+        self._depends |= ~_equal(after, encoded[index]).all(axis=1)
 
     def _check_mixed(self, rows: Array, encoded: Floats, sources: Ints, walk: TreeWalk) -> None:
         """Raise a `ModelError` unless trees and estimator agree on these rows, whole and mixed.
 
-        A mixed row has some features of a row and the others of a background row. The walk takes each
-        encoded column from one of them, so this also checks what the columns depend on. Each pair is mixed in
-        two opposite ways, so that every feature of every background row is used.
+        A mixed row has some features of a row and the others of a background row. The walk takes each encoded
+        column from one of them, so this also checks what the columns depend on. Each pair is mixed in two
+        opposite ways, so that every feature of every background row is used.
         """
-        own, other = (np.tile(indices, 2) for indices in _pairs(len(rows), len(self._background)))
-        kept = generator(0, "mixed rows", walk.n_players).random((len(own) // 2, walk.n_players)) < 0.5
+        index, other = (np.tile(indices, 2) for indices in _pairs(len(rows), len(self._background)))
+        kept = generator(0, "mixed rows", walk.n_players).random((len(index) // 2, walk.n_players)) < 0.5
         kept = np.concatenate([kept, ~kept])[:, self._players]
-        mixed = np.where(kept, rows[own], self._background[other])
-        composed = np.where(kept[:, sources], encoded[own], self._encoded[other])
+        mixed = np.where(kept, rows[index], self._background[other])
+        composed = np.where(kept[:, sources], encoded[index], self._encoded[other])
         sums = walk.sums(walk.violations(np.concatenate([encoded, composed])))
         answers = self._answers(np.concatenate([rows, mixed]))
-        if not _same(self._on_scale(sums, "natural"), answers, np.ptp(answers, axis=0)):
-            raise self._differ()
+        if not _equal_up_to(self._on_scale(sums, "natural"), answers, np.ptp(answers, axis=0)):
+            raise self._difference_error()
 
 
 @dataclass(frozen=True, eq=False)
-class _BackgroundGame:
+class _BackgroundWalk:
     """A walk and the violations of the background rows, by slot and by player."""
 
     walk: TreeWalk
@@ -248,8 +242,8 @@ class _BackgroundGame:
         return self.walk.violations(self.encoded, by_player=True)
 
 
-def unwrapped(estimator: Any) -> tuple[list[Any], Any]:
-    """The transformers of a pipeline and its last estimator, which may have encoders of its own."""
+def unwrap_pipeline(estimator: Any) -> tuple[list[Any], Any]:
+    """Return the transformers of a pipeline, including the last estimator's encoder, and that estimator."""
     steps: list[Any] = []
     while True:
         if hasattr(estimator, "best_estimator_"):
@@ -259,21 +253,21 @@ def unwrapped(estimator: Any) -> tuple[list[Any], Any]:
                 steps.append(estimator[:-1])
             estimator = estimator.steps[-1][1]
         else:
-            own = getattr(estimator, "_preprocessor", None)
-            return [*steps, own] if own is not None else steps, estimator
+            encoder = getattr(estimator, "_preprocessor", None)
+            return [*steps, encoder] if encoder is not None else steps, estimator
 
 
-def _numbers(given: Any, estimator: Any) -> Floats:
-    """Rows as numbers; categories of a data frame as the numbers that the estimator gives them."""
-    if hasattr(given, "dtypes") and hasattr(given, "columns"):
-        named = [name for name in given.columns if hasattr(given[name].dtype, "categories")]
+def _to_numbers(rows: Any, estimator: Any) -> Floats:
+    """Return rows as numbers; categories of a data frame as the numbers that the estimator gives them."""
+    if hasattr(rows, "dtypes") and hasattr(rows, "columns"):
+        categorical = [name for name in rows.columns if hasattr(rows[name].dtype, "categories")]
         known = getattr(getattr(estimator, "booster_", None), "pandas_categorical", None)
-        given = given.copy()
-        for place, name in enumerate(named):
-            column = given[name] if not known else given[name].cat.set_categories(known[place])
-            given[name] = column.cat.codes.astype(np.float64).where(column.notna())
+        rows = rows.copy()
+        for i, name in enumerate(categorical):
+            column = rows[name] if not known else rows[name].cat.set_categories(known[i])
+            rows[name] = column.cat.codes.astype(np.float64).where(column.notna())
     try:
-        return np.asarray(given, dtype=np.float64)
+        return np.asarray(rows, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ModelError(
             "Trees compare numbers, but some columns hold none: use a method that asks for values, such as "
@@ -291,68 +285,61 @@ def _equal(first: Floats, second: Floats) -> Array:
     return np.asarray((first == second) | (np.isnan(first) & np.isnan(second)))
 
 
-def _same(found: Floats, answers: Floats, scale: Floats) -> bool:
-    """Return whether sums over trees are the answers (rows, columns), whose columns have these scales."""
-    if found.shape != answers.shape:
+def _equal_up_to(sums: Floats, answers: Floats, scale: Floats) -> bool:
+    """Return whether sums over trees equal the answers (rows, columns), given the scales of the columns."""
+    if sums.shape != answers.shape:
         return False
     with np.errstate(over="ignore"):
         precision = np.float32 if (answers.astype(np.float32) == answers).all() else np.float64
     allowed = PRECISION[precision] * scale + ROUNDING * np.finfo(precision).eps * np.abs(answers).max()
-    return bool((np.abs(found - answers).max(axis=0) <= allowed).all())
+    return bool((np.abs(sums - answers).max(axis=0) <= allowed).all())
 
 
 def tree_values(model: EstimatorModel, parts: Sequence[BatchPart]) -> Answer:
-    """The answers to questions for tree values; `NotWalked` to a tentative one that trees do not answer."""
+    """Answer questions about tree values; a tentative one that trees do not answer with `NotWalked`."""
 
     def walk() -> Sequence[TreeScores | NotWalked]:
         try:
-            return _walked(model, parts)
+            return _walk_parts(model, parts)
         except Exception as error:
-            if len(parts) > 1 or not parts[0].question.tentative:  # of several, each is tried again by itself
+            if len(parts) > 1 or not parts[0].question.tentative:  # several parts are retried one by one
                 raise
             return [NotWalked(str(error))]
 
     return answer_now(walk)
 
 
-def _walked(model: EstimatorModel, parts: Sequence[BatchPart]) -> list[TreeScores]:
-    """The answers to all parts; those filled from the same rows are computed together."""
-    found: dict[int, TreeScores] = {}
-    for trees, scale, places in _together(model, parts):
-        first = parts[places[0]]
-        rows = np.stack([parts[place].input.values for place in places])
-        both = trees.scores(rows, scale, first.removal.groups if first.question.groups else ())
-        scores = np.concatenate([own for own, _ in both], axis=1)
-        base_values = np.concatenate([base for _, base in both])
-        found |= {place: TreeScores(own, base_values) for place, own in zip(places, scores, strict=True)}
-    return [found[place] for place in range(len(parts))]
+def _walk_parts(model: EstimatorModel, parts: Sequence[BatchPart]) -> list[TreeScores]:
+    """Return the answers to all parts; the same background rows and scale are computed together."""
+    together: dict[tuple[bytes, Scale, int], list[int]] = {}
+    for i, part in enumerate(parts):
+        together.setdefault((_key(part), part.question.scale, part.question.groups), []).append(i)
+    answers: dict[int, TreeScores] = {}
+    for (key, scale, n_groups), indices in together.items():
+        first = parts[indices[0]]
+        if key not in model.trees:
+            if len(model.trees) >= MAX_KEPT:
+                model.trees.clear()
+            model.trees[key] = Trees(model, _background(first), first.input.owners)
+        rows = np.stack([parts[i].input.values for i in indices])
+        pairs = model.trees[key].scores(rows, scale, first.removal.groups if n_groups else ())
+        scores = np.concatenate([phi for phi, _ in pairs], axis=1)
+        base_values = np.concatenate([base for _, base in pairs])
+        answers |= {i: TreeScores(phi, base_values) for i, phi in zip(indices, scores, strict=True)}
+    return [answers[i] for i in range(len(parts))]
 
 
 def may_be_walked(model: Model, input: Input, removal: Removal) -> bool:
-    """Whether trees may give the values, as far as can be told without walking them."""
+    """Return whether trees may give the values, as far as is known without walking them."""
     return (
-        input.has_columns
+        isinstance(input, TableInput)
         and (not removal.is_random or isinstance(removal, FromBackground))
-        and has_trees(unwrapped(model.wrapped)[1])
+        and has_trees(unwrap_pipeline(model.wrapped)[1])
     )
 
 
-def _together(model: EstimatorModel, parts: Sequence[BatchPart]) -> Iterator[tuple[Trees, Scale, list[int]]]:
-    """The places of the parts that have the same background rows and scale, with the trees for them."""
-    groups: dict[tuple[bytes, Scale, int], list[int]] = {}
-    for place, part in enumerate(parts):
-        groups.setdefault((_key(part), part.question.scale, part.question.groups), []).append(place)
-    for (key, scale, _), places in groups.items():
-        if key not in model.trees:
-            if len(model.trees) >= MOST_KEPT:
-                model.trees.clear()
-            first = parts[places[0]]
-            model.trees[key] = Trees(model, _background(first), first.input.owners)
-        yield model.trees[key], scale, places
-
-
 def _key(part: BatchPart) -> bytes:
-    """A digest of the rows that fill removed columns, and of the columns of each feature."""
+    """Return a digest of the rows that fill removed columns, and of the columns of each feature."""
     removal, columns = part.removal, part.input.columns
     if isinstance(removal, FromBackground):
         return digest(removal.fingerprint, part.seed if removal.is_random else 0, columns)
@@ -360,11 +347,11 @@ def _key(part: BatchPart) -> bytes:
 
 
 def _background(part: BatchPart) -> Array:
-    """The rows that fill removed columns, which must be the same whatever is removed."""
+    """Return the rows that fill removed columns; raise unless they are the same for all masks."""
     removal, input = part.removal, part.input
     if removal.is_random and not isinstance(removal, FromBackground):
         raise SettingError(
-            f"The removal {removal.name!r} fills columns otherwise for each mask, but trees need the same "
+            f"The removal {removal.name!r} fills columns differently for each mask, but trees need the same "
             "rows for all: choose 'background'."
         )
     return np.asarray(removal(input, empty_mask(input.n_features), part.seed))

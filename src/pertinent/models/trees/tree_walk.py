@@ -28,15 +28,21 @@ from pertinent.masks import subset_sums
 from pertinent.models.trees.read_trees import LEAF, Forest, Tree
 
 CHUNK = 2**22
-"""The most numbers in a temporary array."""
+"""Largest number of elements of a temporary array."""
 
+MAX_PATH = 64
+"""Largest number of features on the path to a leaf: each has a bit of a number."""
 
-MOST_ON_A_PATH = 64
-"""The most features on the path to a leaf: each has a bit of a number."""
+_BITS: Sequence[tuple[type[np.unsignedinteger], int]] = (
+    (np.uint8, 8),
+    (np.uint16, 16),
+    (np.uint32, 32),
+    (np.uint64, 64),
+)
 
 
 class _Nodes(NamedTuple):
-    """The nodes of all trees, one tree after the other; those with categories have a row in a table."""
+    """The nodes of all trees, one tree after the other; a node with categories has a row in `table`."""
 
     left: Ints
     right: Ints
@@ -49,7 +55,7 @@ class _Nodes(NamedTuple):
     table_row: Ints
 
 
-def _joined(trees: Sequence[Tree]) -> _Nodes:
+def _join(trees: Sequence[Tree]) -> _Nodes:
     sizes = [len(tree.left) for tree in trees]
     roots = np.cumsum([0, *sizes[:-1]])
     left, right, column, threshold, missing_left, values = (
@@ -57,13 +63,16 @@ def _joined(trees: Sequence[Tree]) -> _Nodes:
         for name in ("left", "right", "column", "threshold", "missing_left", "values")
     )
     first = np.repeat(roots, sizes)
-    left, right = (np.where(own == LEAF, LEAF, own + first) for own in (left, right))
-    numbered = zip(trees, roots.tolist(), strict=True)
-    categories = {node + root: own for tree, root in numbered for node, own in tree.categories.items()}
-    width = 1 + max((max(own, default=-1) for own in categories.values()), default=-1)
-    table = np.zeros((len(categories), width + 1), dtype=bool)  # nothing is in the last column
-    for row, own in enumerate(categories.values()):
-        table[row, list(own)] = True
+    left, right = (np.where(child == LEAF, LEAF, child + first) for child in (left, right))
+    categories = {
+        node + root: members
+        for tree, root in zip(trees, roots.tolist(), strict=True)
+        for node, members in tree.categories.items()
+    }
+    width = 1 + max((max(members, default=-1) for members in categories.values()), default=-1)
+    table = np.zeros((len(categories), width + 1), dtype=bool)  # the last column stays empty
+    for row, members in enumerate(categories.values()):
+        table[row, list(members)] = True
     table_row = np.full(len(left), -1)
     table_row[list(categories)] = np.arange(len(categories))
     return _Nodes(left, right, column, threshold, missing_left, values, roots, table, table_row)
@@ -72,20 +81,20 @@ def _joined(trees: Sequence[Tree]) -> _Nodes:
 class _Level:
     """The inner nodes of one depth, and the slots and players whose columns they test."""
 
-    def __init__(self, nodes: _Nodes, is_leaf: Masks, own: Ints, slot: Ints, player: Ints) -> None:
+    def __init__(self, nodes: _Nodes, is_leaf: Masks, inner: Ints, slot: Ints, player: Ints) -> None:
         self.is_leaf, self.slot, self.player = is_leaf, slot, player
-        self._column, self._threshold = nodes.column[own], nodes.threshold[own, None]
-        self._missing_left = nodes.missing_left[own, None]
-        rows = nodes.table_row[own]
+        self._column, self._threshold = nodes.column[inner], nodes.threshold[inner, None]
+        self._missing_left = nodes.missing_left[inner, None]
+        rows = nodes.table_row[inner]
         self._categorical, self._table = np.flatnonzero(rows >= 0), nodes.table[rows[rows >= 0]]
 
     def goes_left(self, columns: Floats) -> Masks:
-        """Whether each row of the columns (columns, rows) goes left at each node (nodes, rows)."""
+        """Return whether each row of the columns (columns, rows) goes left at each node (nodes, rows)."""
         values = columns[self._column]
         left = values <= self._threshold
         if len(self._categorical):
-            last, own = self._table.shape[1] - 1, values[self._categorical]
-            known = np.where((own >= 0) & (own < last), own, last).astype(np.int64)
+            last, categories = self._table.shape[1] - 1, values[self._categorical]
+            known = np.where((categories >= 0) & (categories < last), categories, last).astype(np.int64)
             left[self._categorical] = np.take_along_axis(self._table, known, axis=1)
         missing = np.isnan(values)
         return np.where(missing, self._missing_left, left) if missing.any() else left
@@ -99,14 +108,14 @@ class TreeWalk:
     forest
         The trees.
     player_of
-        The player (a feature of the input) that each column belongs to.
+        The player (a feature of the input) of each column.
     n_players
-        Number of players.
+        The number of players.
     """
 
     def __init__(self, forest: Forest, player_of: Ints, n_players: int) -> None:
         self.n_players, self._offset, self._n_trees = n_players, forest.offset, len(forest.trees)
-        nodes = _joined(forest.trees)
+        nodes = _join(forest.trees)
         self._levels: list[_Level] = []
         at, slots = nodes.roots, np.full((self._n_trees, 0), -1)
         leaves, paths = [], []
@@ -114,136 +123,126 @@ class TreeWalk:
             is_leaf = nodes.left[at] == LEAF
             leaves.append(at[is_leaf])
             paths.append(slots[is_leaf])
-            own, player = at[~is_leaf], player_of[nodes.column[at[~is_leaf]]]
+            inner, player = at[~is_leaf], player_of[nodes.column[at[~is_leaf]]]
             slots = np.pad(slots[~is_leaf], ((0, 0), (0, 1)), constant_values=-1)
             known = slots == player[:, None]
             slot = np.where(known.any(axis=1), known.argmax(axis=1), (slots < 0).argmax(axis=1))
-            slots[np.arange(len(own)), slot] = player
+            slots[np.arange(len(inner)), slot] = player
             slots = slots[:, (slots >= 0).any(axis=0)]
-            self._levels.append(_Level(nodes, is_leaf, own, slot, player))
-            at, slots = np.concatenate([nodes.left[own], nodes.right[own]]), np.concatenate([slots, slots])
-        width = max(own.shape[1] for own in paths)
-        if width > MOST_ON_A_PATH:
-            raise ModelError(f"A path through the trees compares more than {MOST_ON_A_PATH} features.")
-        padded = [np.pad(own, ((0, 0), (0, width - own.shape[1])), constant_values=-1) for own in paths]
+            self._levels.append(_Level(nodes, is_leaf, inner, slot, player))
+            at, slots = np.concatenate([nodes.left[inner], nodes.right[inner]]), np.tile(slots, (2, 1))
+        width = max(path.shape[1] for path in paths)
+        if width > MAX_PATH:
+            raise ModelError(f"A path through the trees compares more than {MAX_PATH} features.")
+        padded = [np.pad(path, ((0, 0), (0, width - path.shape[1])), constant_values=-1) for path in paths]
         unordered = np.concatenate(padded)
         counts = (unordered >= 0).sum(axis=1)
         order = np.argsort(counts, kind="stable")
         self.slots, self.counts = unordered[order], counts[order]
         self.values = nodes.values[np.concatenate(leaves)[order]]
-        ends = np.cumsum([len(own) for own in leaves])
+        ends = np.cumsum([len(indices) for indices in leaves])
         self._numbers = np.split(np.argsort(order), ends[:-1])
 
     def violations(self, rows: Floats, *, by_player: bool = False) -> Array:
-        """For each leaf and row (leaves, rows), a bit for each slot of the path that the row violates.
+        """Return for each leaf and row (leaves, rows) a bit for each slot of the path that the row violates.
 
-        With `by_player`, the bit of a feature is its number.
+        With `by_player`, each feature has the bit of its number.
         """
         width = self.n_players if by_player else self.slots.shape[1]
-        kind = next(own for own, bits in _KINDS if bits >= width)
-        found = np.empty((len(self.slots), len(rows)), dtype=kind)
+        kind = next(dtype for dtype, bits in _BITS if bits >= width)
+        violations = np.empty((len(self.slots), len(rows)), dtype=kind)
         step = max(1, CHUNK // max(1, *(len(level.slot) for level in self._levels)))
         for start in range(0, len(rows), step):
             columns = np.ascontiguousarray(rows[start : start + step].T)
             state = np.zeros((self._n_trees, columns.shape[1]), dtype=kind)
             for level, numbers in zip(self._levels, self._numbers, strict=True):
-                found[numbers, start : start + step] = state[level.is_leaf]
+                violations[numbers, start : start + step] = state[level.is_leaf]
                 left = level.goes_left(columns)
                 bits = kind(1) << (level.player if by_player else level.slot).astype(kind)[:, None]
                 state = state[~level.is_leaf]
                 state = np.concatenate([state | bits * ~left, state | bits * left])
-        return found
+        return violations
 
     def sums(self, violations: Array) -> Floats:
-        """The sums over the trees (rows, outputs) of rows with these violations."""
+        """Return the sums over the trees (rows, outputs) of rows with these violations."""
         total = np.zeros((violations.shape[1], self.values.shape[1])) + self._offset
         step = max(1, CHUNK // violations.shape[1])
         for start in range(0, len(violations), step):
-            own = slice(start, start + step)
-            total += (violations[own] == 0).T.astype(np.float64) @ self.values[own]
+            leaves = slice(start, start + step)
+            total += (violations[leaves] == 0).T.astype(np.float64) @ self.values[leaves]
         return total
 
     def shapley_values(self, background: Array, rows: Array) -> Floats:
-        """The Shapley values (rows, outputs, players), summed over the background rows.
+        """Return the Shapley values (rows, outputs, players), summed over the background rows.
 
-        Both are given by their violations (leaves, …).
+        Both arguments are violations (leaves, …).
         """
         n = rows.shape[1]
-        found = np.zeros((self.n_players, n, self.values.shape[1]))
+        phi = np.zeros((self.n_players, n, self.values.shape[1]))
         ends = np.searchsorted(self.counts, np.arange(self.slots.shape[1] + 1), side="right")
         for k in range(1, len(ends)):
-            # a table of k 2^k numbers takes about as long as half as many pairs of rows
+            # A table of k 2^k numbers takes about as long as half as many pairs of rows.
             by_table = k << k <= min(background.shape[1] * n // 2, CHUNK)
-            weights, size = (_by_table, max(n, k << k)) if by_table else (_by_pair, n * background.shape[1])
+            weigh, size = (_by_table, max(n, k << k)) if by_table else (_by_pair, n * background.shape[1])
             step = max(1, CHUNK // size)
             for start in range(ends[k - 1], ends[k], step):
-                own = slice(start, min(start + step, ends[k]))
-                for slot, each in enumerate(weights(background[own], rows[own], k)):
-                    self._add(found, own, slot, each)
-        return found.transpose(1, 2, 0)
+                leaves = slice(start, min(start + step, ends[k]))
+                for slot, weights in enumerate(weigh(background[leaves], rows[leaves], k)):
+                    self._add(phi, leaves, slot, weights)
+        return phi.transpose(1, 2, 0)
 
-    def _add(self, found: Floats, leaves: slice, slot: int, weights: Floats) -> None:
+    def _add(self, phi: Floats, leaves: slice, slot: int, weights: Floats) -> None:
         """Add the weights (leaves, rows) of the players in this slot, times the values of the leaves."""
         players, values = self.slots[leaves, slot], self.values[leaves]
         order = np.argsort(players, kind="stable")
         present, starts = np.unique(players[order], return_index=True)
-        for player, own in zip(present.tolist(), np.split(order, starts[1:]), strict=True):
-            found[player] += weights[own].T @ values[own]
+        for player, indices in zip(present.tolist(), np.split(order, starts[1:]), strict=True):
+            phi[player] += weights[indices].T @ values[indices]
 
     def all_sums(self, background: Array, row: Array) -> Floats:
-        r"""The sums (masks, background rows, outputs) for every mask in binary order.
+        r"""Return the sums (masks, background rows, outputs) for every mask in binary order.
 
-        Both are given by their violations by player. The indicator of a leaf is a polynomial in the bits of
-        the mask, :math:`\prod_A s_i \prod_B (1 - s_i)`, whose monomials are collected, then summed.
+        Both arguments are violations by player. The indicator of a leaf is a polynomial in the bits of the
+        mask, :math:`\prod_A s_i \prod_B (1 - s_i)`, whose monomials are collected, then summed.
         """
         n, size = background.shape[1], 2**self.n_players
         leaf, z = np.divmod(np.flatnonzero((background & row[:, None]) == 0), n)
-        cell = background[leaf, z].astype(np.int64)
         outside, sign = row[leaf], np.ones(len(leaf))
-        cell = cell * n + z
+        cell = background[leaf, z].astype(np.int64) * n + z
         for player in range(self.n_players):
-            own = np.flatnonzero(outside >> player & 1)
-            cell = np.concatenate([cell, cell[own] + (n << player)])
-            leaf, outside = np.concatenate([leaf, leaf[own]]), np.concatenate([outside, outside[own]])
-            sign = np.concatenate([sign, -sign[own]])
-        monomials: list[Any] = [np.bincount(cell, sign * own[leaf], n * size) for own in self.values.T]
+            negative = np.flatnonzero(outside >> player & 1)
+            cell = np.concatenate([cell, cell[negative] + (n << player)])
+            leaf, outside = (np.concatenate([array, array[negative]]) for array in (leaf, outside))
+            sign = np.concatenate([sign, -sign[negative]])
+        monomials: list[Any] = [np.bincount(cell, sign * values[leaf], n * size) for values in self.values.T]
         sums = subset_sums(np.stack(monomials, axis=1).reshape(size, -1))
         return sums.reshape(size, n, -1) + self._offset
 
 
-_KINDS: Sequence[tuple[type[np.unsignedinteger], int]] = (
-    (np.uint8, 8),
-    (np.uint16, 16),
-    (np.uint32, 32),
-    (np.uint64, 64),
-)
-
-
 def _by_table(background: Array, rows: Array, k: int) -> Iterator[Floats]:
-    """The weight (leaves, rows) of each slot in turn, from a table over all sets of violated slots."""
+    """Yield the weights (leaves, rows) of each slot, from a table over all sets of violated slots."""
     n, size = len(background), 2**k
     cells = np.arange(n)[:, None] * size
-    own = np.bincount((cells + background).ravel(), minlength=n * size).reshape(n, size).astype(np.float64)
-    reached = subset_sums(own.T)  # N(S)
+    counts = np.bincount((cells + background).ravel(), minlength=n * size).reshape(n, size)
+    reached = subset_sums(counts.astype(np.float64).T)  # N(S)
     members = np.bitwise_count(np.arange(size)).astype(np.int64)
     weight = np.array([_factorials(s, k - s - 1) for s in range(k)])  # of a coalition of s others
-    # sums over the subsets of a set that lack a slot, and of those that have it, before and after it comes
+    # Sums over the subsets of a set that lack a slot, and of those that have it, before and after it joins.
     before = subset_sums(reached * np.append(weight, 0)[members, None]).T
     after = subset_sums(reached * np.append(0, weight)[members, None]).T
     both = before + after
     kept = size - 1 - np.arange(size)
-    place = cells + rows
     for slot in range(k):
         has = (kept >> slot & 1).astype(bool)
         table = np.where(has, after[:, kept] - both[:, kept & ~(1 << slot)], -before[:, kept])
-        yield table.ravel()[place]
+        yield table.ravel()[cells + rows]
 
 
 def _by_pair(background: Array, rows: Array, k: int) -> Iterator[Floats]:
-    """The weight (leaves, rows) of each slot in turn, from each pair of a background row and a row."""
-    live = np.flatnonzero((background[:, None] & rows[:, :, None]) == 0)
-    place, z = np.divmod(live, background.shape[1])
-    leaf, row = np.divmod(place, rows.shape[1])
+    """Yield the weights (leaves, rows) of each slot, from each pair of a background row and a row."""
+    compatible = np.flatnonzero((background[:, None] & rows[:, :, None]) == 0)
+    cell, z = np.divmod(compatible, background.shape[1])
+    leaf, row = np.divmod(cell, rows.shape[1])
     a, b = background[leaf, z], rows[leaf, row]
     n_a, n_b = np.bitwise_count(a), np.bitwise_count(b)
     sizes = range(k + 1)
@@ -251,9 +250,9 @@ def _by_pair(background: Array, rows: Array, k: int) -> Iterator[Floats]:
     losses = np.array([[_factorials(i, j - 1) if j else 0.0 for j in sizes] for i in sizes])[n_a, n_b]
     for slot in range(k):
         bit = a.dtype.type(1 << slot)
-        weights = np.where(a & bit, gains, 0.0) - np.where(b & bit, losses, 0.0)
-        found: Any = np.bincount(place, weights, rows.size)
-        yield found.reshape(rows.shape)
+        pair_weights = np.where(a & bit, gains, 0.0) - np.where(b & bit, losses, 0.0)
+        weights: Any = np.bincount(cell, pair_weights, rows.size)
+        yield weights.reshape(rows.shape)
 
 
 def _factorials(a: int, b: int) -> float:

@@ -53,16 +53,17 @@ def card(
     with_input: bool = True,
     by_class: bool = False,
     share: Floats | None = None,
+    is_begun: bool = True,
 ) -> Markup:
     """Return one explanation without style, under the `name` of its input.
 
     Without `with_input` the original image is elsewhere on the page. `by_class` adds the scores for the other
     classes, if the method gives them. `share` are other colours of the features, from −1 to 1.
+    Unless it `is_begun`, only the input and its prediction are shown.
     """
     drawing, n = drawing_of(e.input), len(e.features)
     top = _TOP_LISTED if drawing.lists_features else _TOP
     panel = panels.panel(e, top if n > top else None, look, share)
-    is_begun = e.evaluations > 0
     several = by_class and e.class_scores is not None and len(e.classes) > 1
     return from_template(
         "explanation.html",

@@ -1,0 +1,1 @@
+"""Experiments of Hsieh et al. 2021."""
