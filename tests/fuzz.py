@@ -2,8 +2,8 @@
 
     python -m tests.fuzz --calls 10000 --files 10000
 
-Whatever is given, a call returns a result that can be shown, or raises an error of ours. No number is NaN
-and no input is lost. A damaged file is refused, or holds what was written.
+A call must return a result that can be shown, or raise a `PertinentError`. No number may be NaN and no input
+lost. A damaged file must be refused, or read as it was written.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from tests.results.test_damaged_files import damaged
 
 
 def of_texts(texts):
-    """Counts letters of strings and pairs."""
+    """Return probabilities of strings and pairs by their letters."""
     p = [(sum(map(ord, str(text))) % 97) / 100 for text in texts]
     return np.array([[x, 1 - x] for x in p])
 
@@ -70,20 +70,20 @@ def failing(rows):
 
 
 def quarrelsome(texts):
-    """Fails on some inputs."""
+    """Raise an error for some inputs."""
     if any("bad" in str(text) for text in texts):
         raise ValueError("not this one \x1b[2J")
     return of_texts(texts)
 
 
 def odd_answers(answer):
-    """A model that answers everything with the same odd thing."""
+    """Return a model that always returns the same value."""
     return lambda rows: answer
 
 
 @cache
 def wrapped(name):
-    """A model of each kind; the good ones are made once."""
+    """Return a model of a kind."""
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(30, 4))
     frame = pd.DataFrame(rows, columns=["a", "b", "c", "d"])
@@ -222,7 +222,7 @@ FORMS = {"text": ["text", "texts"], "table": ["row", "rows"], "image": ["image",
 
 @st.composite
 def inputs(draw, kind):
-    """Mostly what the model reads."""
+    """Draw inputs, mostly of the kind that the model reads."""
     every = ["text", "texts", "row", "rows", "image", "images", "odd", "odd", "mixed", "mixed"]
     form = draw(st.sampled_from([*every, *8 * FORMS[READS.get(kind, "table")]]))
     if form == "text":
@@ -263,7 +263,7 @@ METRICS = sorted(metrics.all())
 
 @st.composite
 def options(draw, reads):
-    """Some of the arguments that `explain` has, mostly sensible."""
+    """Draw arguments of `explain`, mostly valid ones."""
     sensible = {
         "target": st.sampled_from([0, 1, "1", 0, 1, np.int64(0), [0, 1], -1, 99]),
         "sparsity": st.sampled_from([0.2, 1, [0.1, 0.5], 1.0, 0.3, (0.5,), 0.0, 2]),
@@ -281,7 +281,7 @@ def options(draw, reads):
 
 @st.composite
 def method_settings(draw, name):
-    """A setting of the method, perhaps, of any type."""
+    """Draw at most one setting of the method, of any type."""
     known = [f.name for f in fields(explainers.get(name)) if f.init]
     if not known or draw(st.integers(0, 4)) < 4:
         return {}
@@ -291,7 +291,7 @@ def method_settings(draw, name):
 
 @st.composite
 def calls(draw):
-    """A verb with what it needs."""
+    """Draw a public function with its arguments."""
     verb = draw(st.sampled_from([*6 * ["explain"], *VERBS]))
     kind = draw(st.sampled_from([*GOOD, *GOOD, "odd", "failing"]))
     model = odd_answers(draw(st.sampled_from(ANSWERS))) if kind == "odd" else wrapped(kind)
@@ -442,7 +442,7 @@ def request(call):
 
 
 def fit(call):
-    """A learned method with a setting of any kind, and what it explains."""
+    """Fit a learned method with an unusual setting, and explain."""
     names = sorted(learned_methods.all())
     name = names[call.size % len(names)]
     options = {name: call.options[name] for name in ("features", "removal", "seed") if name in call.options}
@@ -452,7 +452,7 @@ def fit(call):
 
 
 def from_dict(call):
-    """The plain data of results and requests, with something wrong in it."""
+    """Read damaged plain data of results and requests."""
     draw = random.Random(call.size)
     if call.option in ("classes", "names"):
         plain = pertinent.Request.from_method(
@@ -472,7 +472,7 @@ def from_dict(call):
 
 
 def resumed(call):
-    """A run that is stopped, and continued with the same or with something else: it never mixes the two."""
+    """Stop a run and continue it with the same or other arguments; results must not be mixed."""
 
     def stop(progress):
         if progress.done > call.size % 4:
@@ -503,7 +503,7 @@ def resumed(call):
 
 
 def ask_result(call):
-    """Every method of a result that takes something."""
+    """Call the methods of a result that have arguments."""
     found = pertinent.explain(call.model, call.inputs, "shapley-sampling", **QUIET)
     if isinstance(found, pertinent.Explanations) and not len(found):
         return
@@ -530,7 +530,7 @@ VERBS = {
 
 
 def check(found, raw):
-    """Nothing lost, no NaN, and it can be shown in every form."""
+    """Check that no input is lost, that there is no NaN, and that the result can be shown."""
     if isinstance(found, pertinent.Failure):
         assert found.reason
         return
@@ -564,7 +564,7 @@ def shown(thing):
 
 
 def fuzz(n_calls, number, found):
-    """Make so many calls; `found` collects the places of errors that are not ours, with an example."""
+    """Make n calls; count the results in `found`, which also collects other errors with an example."""
 
     @seed(number)
     @settings(
@@ -593,7 +593,7 @@ def fuzz(n_calls, number, found):
 
 
 def good_files(folder):
-    """A file of every kind, with the function that reads it; ``True`` if it has digests or checksums."""
+    """Yield a file of every kind, the function that reads it, and whether it has a digest."""
     rows = np.random.default_rng(0).normal(size=(12, 4))
     model = wrapped("table-background")
 
@@ -623,7 +623,7 @@ def good_files(folder):
         return pertinent.Request.from_dict(read_json(path)).to_dict()
 
     def begun(path):
-        """What is left of an unfinished run; a record that was cut off is computed again."""
+        """Return the explanations of an unfinished run; a truncated record may be missing."""
         return plain(path.with_suffix(""))
 
     yield from ((folder / name, plain, True) for name in ("run.parquet", "saved.parquet"))
@@ -637,7 +637,7 @@ def good_files(folder):
 
 
 def fuzz_files(n_files, number, found):
-    """Damage so many files, and read them."""
+    """Damage and read n files."""
     draw = random.Random(number)
     with TemporaryDirectory() as name:
         files = list(good_files(Path(name)))
@@ -661,7 +661,7 @@ def fuzz_files(n_files, number, found):
 
 
 def damaged_bytes(data, draw):
-    """A flipped bit, most of the time; else some bytes that are others, or that are cut off."""
+    """Return the data with a flipped bit, some random bytes, or a truncated end."""
     changed = bytearray(data)
     kind = draw.random()
     if kind < 0.6:
@@ -675,7 +675,7 @@ def damaged_bytes(data, draw):
 
 
 def note(found, error, what):
-    """Note an error that is not ours by its place, with an example."""
+    """Record an error that is no `PertinentError` by its location, with an example."""
     where = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{type(error).__name__} at {Path(where.filename).name}:{where.lineno}: {str(error)[:100]}"
     found["places"].setdefault(place, (what, "".join(traceback.format_exception(error))))

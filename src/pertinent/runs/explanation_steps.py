@@ -58,7 +58,7 @@ def explanation_steps(
 ) -> Callable[[Input, Removal], Algorithm]:
     """Return the algorithm of one explanation: predict, explain within the budget, measure.
 
-    With `repeat` some questions are asked again, to detect a random model. `independent` is as in `Run`.
+    With `repeat` some questions are repeated, to detect a random model. `independent` is as in `Run`.
     """
 
     def steps(input: Input, removal: Removal) -> Algorithm:
@@ -146,7 +146,7 @@ def explanation_steps(
 
 
 def _publish(explain: Callable[[Finding, int], Explanation], ask: Ask) -> Ask:
-    """Publish a partial explanation in place of a partial finding."""
+    """Replace a published partial finding by a partial explanation."""
     if not isinstance(ask, Publish):
         return ask
     return replace(ask, finding=lambda: explain(ask.make(), ask.evaluations))

@@ -22,7 +22,7 @@ from pertinent.runs.session import Session, prepare_input
 
 @dataclass(frozen=True)
 class MeasureTask(RunTask):
-    """Measures explanations; `removal` and `seed` are by default those of each explanation."""
+    """Measures explanations, by default with the removal and the seed of each explanation."""
 
     metrics: tuple[Metric, ...]
     removal: Removal | None
