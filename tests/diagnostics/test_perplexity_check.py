@@ -1,7 +1,7 @@
 """Perplexity checks of language models, compared with values computed by hand."""
 
 import pickle
-from dataclasses import replace
+from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
@@ -16,6 +16,7 @@ from pertinent.engine.engine import Engine
 from pertinent.errors import ModelError, PertinentError
 from pertinent.models.tokens import token_perplexity
 from pertinent.removals.base import removals
+from pertinent.runs.executor import LocalExecutor, LocalWorkers
 from pertinent.runs.session import Session
 from tests import tiny_lm
 
@@ -166,18 +167,24 @@ def test_progress_counts_every_removal(model):
     assert (seen[-1].done, seen[-1].total) == (4, 4)
 
 
-class Travelling(pertinent.Cluster):
-    """A worker in this process, to which the work travels as bytes, and from which the results do."""
+class PickledWorkers(LocalWorkers):
+    """A worker in this process to which tasks and inputs are sent as bytes, as are the results."""
 
-    def carry_out(self, run, task, items, total):
+    def results(self, task, items, total, *, quiet=False):
         task, items = pickle.loads(pickle.dumps((task, list(items))))
-        results = list(task.carry_out(replace(run, cluster=None, progress=False), items))
+        results = list(super().results(task, items, total, quiet=quiet))
         assert len(results) == total
         return iter(pickle.loads(pickle.dumps(results)))
+
+
+class PickledExecutor(LocalExecutor):
+    @contextmanager
+    def open(self, run):
+        yield PickledWorkers(run)
 
 
 def test_a_cluster_gives_the_result_of_one_process(model):
     own = {"draws": 2, "removals": ["slice-out", "pad-token"], "progress": False}
     here = pertinent.check_removal(model, PROMPTS, **own)
-    there = pertinent.check_removal(model, PROMPTS, cluster=Travelling(workers=1), **own)
+    there = pertinent.check_removal(model, PROMPTS, cluster=PickledExecutor(), **own)
     assert here.rows == there.rows

@@ -9,9 +9,9 @@ from rich.console import Console
 
 import pertinent
 from pertinent.errors import FileError, SettingError
-from pertinent.rendering.html.tables import show_evaluation as html_table
-from pertinent.rendering.tables import summary
-from pertinent.rendering.terminal.tables import show_evaluation as evaluation_table
+from pertinent.rendering.html.tables import show as html_table
+from pertinent.rendering.tables import summarize, tables_of
+from pertinent.rendering.terminal.tables import show as evaluation_table
 from pertinent.results.evaluation import Evaluation, EvaluationRow
 from pertinent.results.explanation import Explanations
 from pertinent.stats import Difference, holm, paired_difference
@@ -146,7 +146,7 @@ def test_tables_note_whether_the_next_best_differs(better, gap, said):
     result, _ = competition(30, gap, better)
     assert said in printed(result)
     assert said.replace("<", "&lt;") in html_table(result)
-    assert [method for (method, _), cell in summary(result).cells.items() if cell.best] == [said.split()[1]]
+    assert [method for (method, _), cell in summarize(result)[0].items() if cell.is_best] == [said.split()[1]]
 
 
 def test_p_values_are_corrected_for_their_number():
@@ -233,7 +233,8 @@ def test_few_inputs_allow_no_conclusion():
     assert "20 inputs are needed" in printed(competition(19, 0.3)[0])
     assert "p <" not in printed(competition(19, 0.3)[0])
     assert "needed" not in printed(competition(1, 0.3)[0])
-    assert not summary(evaluation({("a", i, 0): 1.0 for i in range(30)})).notes
+    (table,) = tables_of(evaluation({("a", i, 0): 1.0 for i in range(30)}))
+    assert len(table.notes) == 1
 
 
 def test_shares_of_one_have_an_interval():

@@ -178,7 +178,7 @@ def test_missing_values_are_saved(tmp_path):
     assert measured.mean("exact-shapley", "sufficiency") == pertinent.evaluate(model, result).mean(
         "exact-shapley", "sufficiency"
     )
-    assert [e.input.shown() for e in again] == [e.input.shown() for e in result]
+    assert [e.input.value_texts() for e in again] == [e.input.value_texts() for e in result]
 
 
 def test_json_names_the_target():

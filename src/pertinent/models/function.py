@@ -105,7 +105,7 @@ class FunctionModel(Model):
 
     def default_removal(self, input: Input) -> str:
         """The default of the input's modality."""
-        return modality_named(input.kind).removal_for(self.background)
+        return modality_named(input.kind).default_removal_for(self.background)
 
     def identity(self) -> object:
         """The function: its code and the variables it closes over."""

@@ -62,11 +62,11 @@ def blocks_of(items: Iterable[Item], size: int) -> Iterator[Block]:
 
 
 class RunTask(ABC):
-    """What a run does with each of its inputs. Tasks are sent to the workers of a cluster."""
+    """The task of a run for each of its inputs. Tasks are sent to the workers of a cluster."""
 
-    @abstractmethod
     def keys(self, item: Item) -> Sequence[Any]:
-        """Return the keys of the results of an input."""
+        """Return the keys of the results of an input, by default its position."""
+        return [item.index]
 
     @abstractmethod
     def job(self, session: Session, item: Item, key: Any) -> Job:
@@ -121,7 +121,7 @@ class Workers(ABC):
 
 
 class Executor(ABC):
-    """Where a run is done: in this process, or on a cluster.
+    """The executor of a run: this process, or a cluster.
 
     Attributes
     ----------

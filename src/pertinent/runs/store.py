@@ -260,10 +260,6 @@ class PredictTask(RunTask):
     explaining: ExplainTask
     predictions: Mapping[int, Floats]
 
-    def keys(self, item: Item) -> list[int]:
-        """Return the position of the input."""
-        return [item.index]
-
     def job(self, session: Session, item: Item, key: int) -> Job:
         """Return the job that predicts an input."""
         request = self.explaining.requests[0]
