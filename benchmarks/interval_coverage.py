@@ -144,15 +144,15 @@ def summarize(cells: list[dict[str, Any]], before: list[dict[str, Any]]) -> None
     """Print one line per method."""
     old = {_key(cell): cell["width"] for cell in before}
     for method in dict.fromkeys(cell["method"] for cell in cells):
-        found = [cell for cell in cells if cell["method"] == method]
+        of_method = [cell for cell in cells if cell["method"] == method]
         print(
-            f"{method}: {sum(map(is_wrong, found))} of {len(found)} cells below {LEAST_COVERAGE:.0%} "
-            f"of stated intervals, {sum(cell['overall'] < LEAST_COVERAGE for cell in found)} of all; "
-            f"{np.mean([cell['stated'] for cell in found]):.0%} of intervals stated"
+            f"{method}: {sum(map(is_wrong, of_method))} of {len(of_method)} cells below {LEAST_COVERAGE:.0%} "
+            f"of stated intervals, {sum(cell['overall'] < LEAST_COVERAGE for cell in of_method)} of all; "
+            f"{np.mean([cell['stated'] for cell in of_method]):.0%} of intervals stated"
         )
         ratios = [
             cell["width"] / old[_key(cell)]
-            for cell in found
+            for cell in of_method
             if cell["game"] in SMOOTH and old.get(_key(cell)) and cell["width"]
         ]
         if ratios:

@@ -54,8 +54,8 @@ def _shap_kernel(game: Game, n: int, seed: int) -> Floats:
 
     del seed
     explainer = shap.KernelExplainer(game, np.zeros((1, game.d)))
-    found = explainer.shap_values(np.ones((1, game.d)), nsamples=n - 2, l1_reg=False, silent=True)
-    return np.asarray(found)
+    result = explainer.shap_values(np.ones((1, game.d)), nsamples=n - 2, l1_reg=False, silent=True)
+    return np.asarray(result)
 
 
 def _shap_permutation(game: Game, n: int, seed: int) -> Floats:
@@ -63,8 +63,8 @@ def _shap_permutation(game: Game, n: int, seed: int) -> Floats:
 
     explainer = shap.PermutationExplainer(game, shap.maskers.Independent(np.zeros((1, game.d))), seed=seed)
     rounds = ceil((n - 2) / (2 * game.d - 2) - 0.2)  # 2d are one order and its reverse
-    found: Any = explainer(np.ones((1, game.d)), max_evals=rounds * (2 * game.d + 1), silent=True)
-    return np.asarray(found.values)
+    result: Any = explainer(np.ones((1, game.d)), max_evals=rounds * (2 * game.d + 1), silent=True)
+    return np.asarray(result.values)
 
 
 def _shap_sampling(game: Game, n: int, seed: int) -> Floats:
@@ -85,8 +85,8 @@ def _captum(name: str, per_sample: Callable[[int], int]) -> Peer:
         torch.manual_seed(seed)
         method: Any = getattr(attr, name)(lambda x: torch.from_numpy(game(x.numpy())))
         samples = ceil((n - 2) / per_sample(game.d))
-        found = method.attribute(torch.ones(1, game.d), n_samples=samples, perturbations_per_eval=64)
-        return np.asarray(found.numpy())
+        result = method.attribute(torch.ones(1, game.d), n_samples=samples, perturbations_per_eval=64)
+        return np.asarray(result.numpy())
 
     return peer
 
@@ -96,8 +96,8 @@ def _shapiq(name: str, **settings: Any) -> Peer:
         import shapiq
 
         method: Any = getattr(shapiq.approximator, name)(n=game.d, random_state=seed, **settings)
-        found = method.approximate(n, game)
-        return np.array([found[(i,)] for i in range(game.d)])
+        result = method.approximate(n, game)
+        return np.array([result[(i,)] for i in range(game.d)])
 
     return peer
 
@@ -123,9 +123,9 @@ def _odd_shap(game: Game, n: int, seed: int) -> Floats:
     heavy = 1e4 * np.sqrt(weight.max())  # the constraint: all terms together are half the gain
     root = np.sqrt(weight)
     left = np.concatenate([design * root[:, None], np.full((1, design.shape[1]), heavy)])
-    found = np.linalg.lstsq(left, np.append(odd * root, gain / 2 * heavy), rcond=None)[0]
-    scores = 2 * found[: game.d]
-    for members, coefficient in zip(sets, found[game.d :], strict=True):
+    result = np.linalg.lstsq(left, np.append(odd * root, gain / 2 * heavy), rcond=None)[0]
+    scores = 2 * result[: game.d]
+    for members, coefficient in zip(sets, result[game.d :], strict=True):
         scores[list(members)] += 2 * coefficient / len(members)
     return np.asarray(scores)
 
@@ -186,14 +186,14 @@ def _terms_of(node: dict[str, Any]) -> dict[tuple[int, ...], float]:
     """Return the coefficients of one tree, which goes left without a feature and right with it."""
     if "leaf_value" in node:
         return {(): node["leaf_value"]}
-    found: dict[tuple[int, ...], float] = {}
+    result: dict[tuple[int, ...], float] = {}
     j = node["split_feature"]
     for child, sign in ((node["left_child"], -1.0), (node["right_child"], 1.0)):
         for members, coefficient in _terms_of(child).items():
-            found[members] = found.get(members, 0.0) + coefficient / 2
+            result[members] = result.get(members, 0.0) + coefficient / 2
             toggled = tuple(sorted(set(members) ^ {j}))
-            found[toggled] = found.get(toggled, 0.0) + sign * coefficient / 2
-    return found
+            result[toggled] = result.get(toggled, 0.0) + sign * coefficient / 2
+    return result
 
 
 PEERS: dict[str, dict[str, Peer]] = {

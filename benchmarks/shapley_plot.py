@@ -31,7 +31,8 @@ def plot(errors: dict[tuple[str, int], dict[str, list[float]]], ours: tuple[str,
     for axis, family in zip(axes.flat, families, strict=False):
         columns = {times: errors[family, times] for other, times in errors if other == family}
         means = {
-            name: [float(np.mean(found[name])) for found in columns.values()] for name in [*peers, *ours]
+            name: [float(np.mean(errors_by_name[name])) for errors_by_name in columns.values()]
+            for name in [*peers, *ours]
         }
         for name, line in means.items():
             axis.plot(list(columns), line, label=name, **styles[name])

@@ -113,7 +113,7 @@ def optimise(
         {"params": [p for p in parameters if p.ndim <= 1], "weight_decay": 0.0},
     ]
     optimiser = torch.optim.AdamW(groups, lr=learning_rate, betas=(0.9, 0.98), fused=device.type == "cuda")
-    began, step, progress, told = time.monotonic(), 0, 0.0, 0.0
+    began, step, progress, reported = time.monotonic(), 0, 0.0, 0.0
     while progress < 1:
         step += 1
         progress = min(1.0, max(step / steps, (time.monotonic() - began) / seconds))
@@ -125,8 +125,8 @@ def optimise(
         nn.utils.clip_grad_norm_(parameters, 1.0)
         optimiser.step()
         optimiser.zero_grad(set_to_none=True)
-        if progress >= min(1.0, told + 0.2):
-            told = progress
+        if progress >= min(1.0, reported + 0.2):
+            reported = progress
             say(f"{stage}: step {step}, {progress:.0%} done, loss {loss.item():.4f}")
     module.eval()
     return step
@@ -302,9 +302,9 @@ def distilled_student(
         here = rows.to(device)
         pooled, logits = pooled_and_logits(student, *twice(*tokens.batch(rows)))
         whole = logits[: len(here)]
-        told = (teacher_logits[here] / TEMPERATURE).softmax(1)
+        target = (teacher_logits[here] / TEMPERATURE).softmax(1)
         guessed = (whole / TEMPERATURE).log_softmax(1)
-        imitation = TEMPERATURE**2 * functional.kl_div(guessed, told, reduction="batchmean")
+        imitation = TEMPERATURE**2 * functional.kl_div(guessed, target, reduction="batchmean")
         hint = functional.mse_loss(to_teacher(pooled[: len(here)]).float(), teacher_pooled[here].float())
         return imitation + hint + 2 * functional.cross_entropy(logits, targets[here].repeat(2, 1))
 
@@ -422,8 +422,8 @@ def make_model(task: str, arguments: argparse.Namespace, plan: Plan, device: tor
 
     folder = arguments.out / task
     stored = save_student(folder, student, tokenizer, plan).to(device).eval()
-    found = {split: accuracy(stored, tokenizer, rows, device) for split, rows in corpus.measured.items()}
-    say(f"student: {found}")
+    accuracies = {split: accuracy(stored, tokenizer, rows, device) for split, rows in corpus.measured.items()}
+    say(f"student: {accuracies}")
     write_card(
         folder,
         {
@@ -432,7 +432,7 @@ def make_model(task: str, arguments: argparse.Namespace, plan: Plan, device: tor
             "classes": corpus.classes,
             "data": corpus.sizes,
             "rights": corpus.rights,
-            "accuracy": found,
+            "accuracy": accuracies,
             "teacher": "all-MiniLM-L6-v2, fine-tuned",
             "teacher_accuracy": teacher_accuracy,
             "parameters": sum(parameter.numel() for parameter in stored.parameters()),

@@ -193,7 +193,7 @@ def train(
     others = [weights for weights in model.parameters() if weights.ndim <= 1]
     groups = [{"params": matrices, "weight_decay": 0.05}, {"params": others, "weight_decay": 0.0}]
     optimizer = torch.optim.AdamW(groups, lr=0.0, betas=(0.9, 0.95), fused=device == "cuda")
-    steps, told, kept, start = 0, 0.0, 1, time.monotonic()
+    steps, reported, kept, start = 0, 0.0, 1, time.monotonic()
     while (share := (time.monotonic() - start) / (60 * minutes)) < 1:
         is_easy.value = arguments.start is None and share < 0.1
         for group in optimizer.param_groups:
@@ -205,8 +205,8 @@ def train(
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         steps += 1
-        if time.monotonic() - told > 10:
-            told = time.monotonic()
+        if time.monotonic() - reported > 10:
+            reported = time.monotonic()
             say(
                 f"step {steps}, {share:.0%} done, loss of answers {answers.item():.4f} and of other tokens "
                 f"{texts.item():.3f} nats, {right.float().mean().item():.1%} right"

@@ -1,4 +1,4 @@
-"""Shared fixtures: tests run offline, quietly, and on one thread so that timing noise stays out."""
+"""Shared fixtures: tests run offline, without output, and on one thread."""
 
 import os
 
@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture(scope="module")
 def one_thread():
-    """Torch computes on one thread, on which small networks are fastest."""
+    """Let torch compute on one thread, which is fastest for small networks."""
     import torch
 
     before = torch.get_num_threads()

@@ -2,8 +2,8 @@
 
     python -m tests.fuzz --calls 10000 --files 10000
 
-Whatever is given, a call returns a result that can be shown, or raises an error of ours. No number is NaN
-and no input is lost. A damaged file is refused, or holds what was written.
+A call must return a result that can be shown, or raise a `PertinentError`. No number may be NaN and no input
+lost. A damaged file must be refused, or read as it was written.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from tests.results.test_damaged_files import damaged
 
 
 def of_texts(texts):
-    """Counts letters of strings and pairs."""
+    """Return probabilities of strings and pairs by their letters."""
     p = [(sum(map(ord, str(text))) % 97) / 100 for text in texts]
     return np.array([[x, 1 - x] for x in p])
 
@@ -70,20 +70,20 @@ def failing(rows):
 
 
 def quarrelsome(texts):
-    """Fails on some inputs."""
+    """Raise an error for some inputs."""
     if any("bad" in str(text) for text in texts):
         raise ValueError("not this one \x1b[2J")
     return of_texts(texts)
 
 
 def odd_answers(answer):
-    """A model that answers everything with the same odd thing."""
+    """Return a model that always returns the same value."""
     return lambda rows: answer
 
 
 @cache
 def wrapped(name):
-    """A model of each kind; the good ones are made once."""
+    """Return a model of a kind."""
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(30, 4))
     frame = pd.DataFrame(rows, columns=["a", "b", "c", "d"])
@@ -222,7 +222,7 @@ FORMS = {"text": ["text", "texts"], "table": ["row", "rows"], "image": ["image",
 
 @st.composite
 def inputs(draw, kind):
-    """Mostly what the model reads."""
+    """Draw inputs, mostly of the kind that the model reads."""
     every = ["text", "texts", "row", "rows", "image", "images", "odd", "odd", "mixed", "mixed"]
     form = draw(st.sampled_from([*every, *8 * FORMS[READS.get(kind, "table")]]))
     if form == "text":
@@ -263,7 +263,7 @@ METRICS = sorted(metrics.all())
 
 @st.composite
 def options(draw, reads):
-    """Some of the arguments that `explain` has, mostly sensible."""
+    """Draw arguments of `explain`, mostly valid ones."""
     sensible = {
         "target": st.sampled_from([0, 1, "1", 0, 1, np.int64(0), [0, 1], -1, 99]),
         "sparsity": st.sampled_from([0.2, 1, [0.1, 0.5], 1.0, 0.3, (0.5,), 0.0, 2]),
@@ -281,7 +281,7 @@ def options(draw, reads):
 
 @st.composite
 def method_settings(draw, name):
-    """A setting of the method, perhaps, of any type."""
+    """Draw at most one setting of the method, of any type."""
     known = [f.name for f in fields(explainers.get(name)) if f.init]
     if not known or draw(st.integers(0, 4)) < 4:
         return {}
@@ -291,7 +291,7 @@ def method_settings(draw, name):
 
 @st.composite
 def calls(draw):
-    """A verb with what it needs."""
+    """Draw a public function with its arguments."""
     verb = draw(st.sampled_from([*6 * ["explain"], *VERBS]))
     kind = draw(st.sampled_from([*GOOD, *GOOD, "odd", "failing"]))
     model = odd_answers(draw(st.sampled_from(ANSWERS))) if kind == "odd" else wrapped(kind)
@@ -306,18 +306,8 @@ def calls(draw):
     )  # fmt: skip
 
 
-WRAP_OPTIONS = [
-    "output",
-    "classes",
-    "names",
-    "unit",
-    "kind",
-    "background",
-    "columns",
-    "groups",
-    "max_length",
-    "long_texts",
-]
+WRAP_OPTIONS = ["output", "classes", "names", "unit", "kind", "background", "columns", "groups"]
+WRAP_OPTIONS += ["max_length", "long_texts"]
 QUIET = {"progress": False}
 
 
@@ -335,6 +325,10 @@ class Call:
     option: str
     size: int
 
+    def subset(self, *names):
+        """Return those of the options that a function accepts."""
+        return {name: self.options[name] for name in names if name in self.options}
+
 
 # -- running and checking ------------------------------------------------------------------------
 
@@ -346,8 +340,8 @@ def explain(call):
 
 def explain_iter(call):
     options = {"budget": 60} | call.options | call.settings | QUIET
-    for found in pertinent.explain_iter(call.model, call.inputs, call.method, **options):
-        check(found, call.inputs)
+    for result in pertinent.explain_iter(call.model, call.inputs, call.method, **options):
+        check(result, call.inputs)
 
 
 def compare(call):
@@ -357,16 +351,14 @@ def compare(call):
 
 
 def evaluate(call):
-    found = pertinent.explain(call.model, call.inputs, "leave-one-out", **QUIET)
-    options = {name: call.options[name] for name in ("removal", "seed", "batch_size") if name in call.options}
+    result = pertinent.explain(call.model, call.inputs, "leave-one-out", **QUIET)
+    options = call.subset("removal", "seed", "batch_size")
     metrics = call.odd if call.other is None else call.metrics
-    check_table(pertinent.evaluate(call.model, found, metrics, **options, **QUIET))
+    check_table(pertinent.evaluate(call.model, result, metrics, **options, **QUIET))
 
 
 def check_removal(call):
-    options = {
-        name: call.options[name] for name in ("features", "seed", "batch_size") if name in call.options
-    }
+    options = call.subset("features", "seed", "batch_size")
     if call.option == "kind":
         options |= {"labels": call.odd}
     if call.option == "unit":
@@ -380,17 +372,15 @@ def stability(call):
     options.pop("seed", None)
     if call.option == "kind":
         options["seeds"] = call.odd
-    found = pertinent.stability(call.model, call.inputs, call.method, **options)
-    shown(found)
-    found._repr_html_()
-    found.to_dataframe()
+    result = pertinent.stability(call.model, call.inputs, call.method, **options)
+    shown(result)
+    result._repr_html_()
+    result.to_dataframe()
 
 
 def attack_radius(call):
-    options = {
-        name: call.options[name] for name in ("features", "seed", "batch_size") if name in call.options
-    }
-    given = {
+    options = call.subset("features", "seed", "batch_size")
+    arguments = {
         "classes": {"toward": call.odd},
         "names": {"sets": call.odd},
         "background": {"sets": [call.odd, call.other]},
@@ -400,13 +390,13 @@ def attack_radius(call):
         "output": {"algorithm": "decision" if call.metrics else "projection"},
         "unit": {"steps": call.odd, "norm": call.other} if call.metrics else {},
     }
-    options |= given.get(call.option, {})
-    found = pertinent.attack_radius(call.model, call.inputs, **({"steps": 2} | options), **QUIET)
-    several = [found] if isinstance(found, pertinent.Attacked) else found
+    options |= arguments.get(call.option, {})
+    result = pertinent.attack_radius(call.model, call.inputs, **({"steps": 2} | options), **QUIET)
+    several = [result] if isinstance(result, pertinent.Attacked) else result
     if isinstance(several, pertinent.Attacks) and isinstance(call.inputs, list):
-        indices = [one.index for one in found] + [failure.index for failure in found.failures]
+        indices = [one.index for one in result] + [failure.index for failure in result.failures]
         assert sorted(indices) == list(range(len(call.inputs))), f"{indices} came back"
-        found.to_dataframe()
+        result.to_dataframe()
     for one in several:
         assert not np.isnan(one.radii).any()
         assert np.isfinite(one.changes).all()
@@ -423,11 +413,8 @@ def wrap(call):
 
 
 def load(call):
-    repr(
-        pertinent.load(
-            call.odd, **({"dtype": call.other} if call.option == "unit" else {"device": call.other})
-        )
-    )
+    setting = "dtype" if call.option == "unit" else "device"
+    repr(pertinent.load(call.odd, **{setting: call.other}))
 
 
 def read(call):
@@ -442,17 +429,17 @@ def request(call):
 
 
 def fit(call):
-    """A learned method with a setting of any kind, and what it explains."""
+    """Fit a learned method with an unusual setting, and explain."""
     names = sorted(learned_methods.all())
     name = names[call.size % len(names)]
-    options = {name: call.options[name] for name in ("features", "removal", "seed") if name in call.options}
+    options = call.subset("features", "removal", "seed")
     options |= {"epochs": 1} | ({call.option: call.odd} if call.option in ("classes", "output") else {})
     fitted = pertinent.fit(call.model, call.inputs, name, **options, **QUIET)
     check(pertinent.explain(call.model, call.inputs, fitted, **QUIET), call.inputs)
 
 
 def from_dict(call):
-    """The plain data of results and requests, with something wrong in it."""
+    """Read damaged plain data of results and requests."""
     draw = random.Random(call.size)
     if call.option in ("classes", "names"):
         plain = pertinent.Request.from_method(
@@ -461,18 +448,18 @@ def from_dict(call):
         assert pertinent.Request.from_dict(damaged(plain, draw)).fingerprint
         return
     if call.option == "kind":
-        found = pertinent.check_removal(call.model, call.inputs, draws=2, **QUIET)
+        result = pertinent.check_removal(call.model, call.inputs, draws=2, **QUIET)
     else:
-        found = pertinent.explain(call.model, call.inputs, "leave-one-out", **QUIET)
-        found = pertinent.evaluate(call.model, found, **QUIET) if call.option == "unit" else found
-    again = type(found).from_dict(damaged(found.to_dict(), draw))
+        result = pertinent.explain(call.model, call.inputs, "leave-one-out", **QUIET)
+        result = pertinent.evaluate(call.model, result, **QUIET) if call.option == "unit" else result
+    again = type(result).from_dict(damaged(result.to_dict(), draw))
     shown(again)
     again.to_dataframe()
     again.to_html()
 
 
 def resumed(call):
-    """A run that is stopped, and continued with the same or with something else: it never mixes the two."""
+    """Stop a run and continue it with the same or other arguments; results must not be mixed."""
 
     def stop(progress):
         if progress.done > call.size % 4:
@@ -492,31 +479,31 @@ def resumed(call):
             journal.write_bytes(data)
         if call.option == "output":
             words["method"] = "lime"
-        found = pertinent.explain(call.model, other, **words, out=out, **QUIET)
+        result = pertinent.explain(call.model, other, **words, out=out, **QUIET)
         fresh = pertinent.explain(call.model, other, **words, **QUIET)
         if isinstance(fresh, pertinent.Explanation):  # the list was one input
-            found, fresh = pertinent.Explanations([found]), pertinent.Explanations([fresh])
-        assert [(e.index, e.features) for e in found] == [(e.index, e.features) for e in fresh]
-        predictions = [[e.prediction.values for e in several] for several in (found, fresh)]
+            result, fresh = pertinent.Explanations([result]), pertinent.Explanations([fresh])
+        assert [(e.index, e.features) for e in result] == [(e.index, e.features) for e in fresh]
+        predictions = [[e.prediction.values for e in several] for several in (result, fresh)]
         np.testing.assert_allclose(*predictions, atol=1e-5)
-        assert [f.index for f in found.failures] == [f.index for f in fresh.failures]
+        assert [f.index for f in result.failures] == [f.index for f in fresh.failures]
 
 
 def ask_result(call):
-    """Every method of a result that takes something."""
-    found = pertinent.explain(call.model, call.inputs, "shapley-sampling", **QUIET)
-    if isinstance(found, pertinent.Explanations) and not len(found):
+    """Call the methods of a result that have arguments."""
+    result = pertinent.explain(call.model, call.inputs, "shapley-sampling", **QUIET)
+    if isinstance(result, pertinent.Explanations) and not len(result):
         return
-    e = found if isinstance(found, pertinent.Explanation) else found[0]
-    names = {"classes": e.top, "names": e.mask, "unit": e.for_class, "kind": e.plot, "output": found.save}
+    e = result if isinstance(result, pertinent.Explanation) else result[0]
+    names = {"classes": e.top, "names": e.mask, "unit": e.for_class, "kind": e.plot, "output": result.save}
     if call.option in names:
         names[call.option](call.odd)
     elif call.option == "groups":
         e.heatmap()
     elif call.option == "columns":
-        pertinent.save_report(found, call.odd, title=call.other)
+        pertinent.save_report(result, call.odd, title=call.other)
     else:
-        report(found, title=str(call.other))
+        report(result, title=str(call.other))
 
 
 VERBS = {
@@ -529,14 +516,14 @@ VERBS = {
 }
 
 
-def check(found, raw):
-    """Nothing lost, no NaN, and it can be shown in every form."""
-    if isinstance(found, pertinent.Failure):
-        assert found.reason
+def check(result, raw):
+    """Check that no input is lost, that there is no NaN, and that the result can be shown."""
+    if isinstance(result, pertinent.Failure):
+        assert result.reason
         return
-    several = [found] if isinstance(found, pertinent.Explanation) else found
-    if isinstance(found, pertinent.Explanations) and isinstance(raw, list):
-        indices = [e.index for e in found] + [f.index for f in found.failures]
+    several = [result] if isinstance(result, pertinent.Explanation) else result
+    if isinstance(result, pertinent.Explanations) and isinstance(raw, list):
+        indices = [e.index for e in result] + [f.index for f in result.failures]
         assert sorted(indices) == list(range(len(raw))), f"{len(raw)} inputs, but {indices} came back"
     for e in several:
         for name in ("scores", "prediction.values", "base_values", "class_scores"):
@@ -546,15 +533,15 @@ def check(found, raw):
         e.to_html()
         repr(e)
         assert pertinent.Explanation.from_dict(e.to_dict()).features == e.features
-    shown(found)
-    found.to_json()
-    found.to_dataframe()
+    shown(result)
+    result.to_json()
+    result.to_dataframe()
 
 
-def check_table(found):
-    assert all(math.isfinite(row.value) for row in found.rows)
-    shown(found)
-    found._repr_html_()
+def check_table(result):
+    assert all(math.isfinite(row.value) for row in result.rows)
+    shown(result)
+    result._repr_html_()
 
 
 def shown(thing):
@@ -563,8 +550,8 @@ def shown(thing):
     assert "\x1b[2J" not in console.file.getvalue()
 
 
-def fuzz(n_calls, number, found):
-    """Make so many calls; `found` collects the places of errors that are not ours, with an example."""
+def fuzz(n_calls, number, counts):
+    """Make n calls; `counts` counts the results and collects other errors, each with an example."""
 
     @seed(number)
     @settings(
@@ -576,15 +563,15 @@ def fuzz(n_calls, number, found):
     )
     @given(calls())
     def attempt(call):
-        found["calls"] += 1
+        counts["calls"] += 1
         try:
             VERBS[call.verb](call)
-            found["returned"] += 1
+            counts["returned"] += 1
         except PertinentError as error:
-            found["refused"] += 1
-            found["silent"] += not str(error)
+            counts["refused"] += 1
+            counts["silent"] += not str(error)
         except Exception as error:  # noqa: BLE001
-            note(found, error, call)
+            counts.note(error, call)
 
     attempt()
 
@@ -593,7 +580,7 @@ def fuzz(n_calls, number, found):
 
 
 def good_files(folder):
-    """A file of every kind, with the function that reads it; ``True`` if it has digests or checksums."""
+    """Yield a file of every kind, the function that reads it, and whether it has a digest."""
     rows = np.random.default_rng(0).normal(size=(12, 4))
     model = wrapped("table-background")
 
@@ -602,10 +589,10 @@ def good_files(folder):
             raise KeyboardInterrupt
 
     words = {"method": "shapley-sampling", "samples": 4, **QUIET}
-    found = pertinent.explain(model, [*rows, [1j, 0, 0, 0]], out=folder / "run.parquet", **words)
-    found.save(folder / "found.json")
-    found[:1].save(folder / "saved.parquet")
-    pertinent.evaluate(model, found, **QUIET).save(folder / "evaluation.json")
+    result = pertinent.explain(model, [*rows, [1j, 0, 0, 0]], out=folder / "run.parquet", **words)
+    result.save(folder / "found.json")
+    result[:1].save(folder / "saved.parquet")
+    pertinent.evaluate(model, result, **QUIET).save(folder / "evaluation.json")
     pertinent.check_removal(model, rows, draws=2, **QUIET).save(folder / "check.json")
     with suppress(KeyboardInterrupt):
         pertinent.explain(model, rows, out=folder / "begun.parquet", **(words | {"progress": stop}))
@@ -623,7 +610,7 @@ def good_files(folder):
         return pertinent.Request.from_dict(read_json(path)).to_dict()
 
     def begun(path):
-        """What is left of an unfinished run; a record that was cut off is computed again."""
+        """Return the explanations of an unfinished run; a truncated record may be missing."""
         return plain(path.with_suffix(""))
 
     yield from ((folder / name, plain, True) for name in ("run.parquet", "saved.parquet"))
@@ -636,32 +623,32 @@ def good_files(folder):
     yield from store_files(folder)
 
 
-def fuzz_files(n_files, number, found):
-    """Damage so many files, and read them."""
+def fuzz_files(n_files, number, counts):
+    """Damage and read n files."""
     draw = random.Random(number)
     with TemporaryDirectory() as name:
         files = list(good_files(Path(name)))
-        wanted = [read(path) for path, read, _ in files]
+        originals = [read(path) for path, read, _ in files]
         for turn in range(n_files):
             path, read, has_digest = files[turn % len(files)]
             data = path.read_bytes()
             path.write_bytes(damaged_bytes(data, draw))
-            found["files"] += 1
+            counts["files"] += 1
             try:
-                again, good = read(path), wanted[turn % len(files)]
+                again, good = read(path), originals[turn % len(files)]
                 same = again == good or (isinstance(good, list) and all(each in good for each in again))
                 assert same or not has_digest, f"{path.name} changed without a word"
             except PertinentError as error:
-                found["files refused"] += 1
-                found["silent"] += not str(error)
+                counts["files refused"] += 1
+                counts["silent"] += not str(error)
             except Exception as error:  # noqa: BLE001
-                note(found, error, f"{path.name}, turn {turn}")
+                counts.note(error, f"{path.name}, turn {turn}")
             finally:
                 path.write_bytes(data)
 
 
 def damaged_bytes(data, draw):
-    """A flipped bit, most of the time; else some bytes that are others, or that are cut off."""
+    """Return the data with a flipped bit, some random bytes, or a truncated end."""
     changed = bytearray(data)
     kind = draw.random()
     if kind < 0.6:
@@ -674,40 +661,45 @@ def damaged_bytes(data, draw):
     return bytes(changed)
 
 
-def note(found, error, what):
-    """Note an error that is not ours by its place, with an example."""
-    where = traceback.extract_tb(error.__traceback__)[-1]
-    place = f"{type(error).__name__} at {Path(where.filename).name}:{where.lineno}: {str(error)[:100]}"
-    found["places"].setdefault(place, (what, "".join(traceback.format_exception(error))))
+class Counts(Counter):
+    """Counts of the outcomes of a fuzz; `errors` has an example of each error that is no `PertinentError`."""
+
+    def __init__(self):
+        super().__init__()
+        self.errors = {}
+
+    def note(self, error, example):
+        """Record an error by its type and line."""
+        line = traceback.extract_tb(error.__traceback__)[-1]
+        key = f"{type(error).__name__} at {Path(line.filename).name}:{line.lineno}: {str(error)[:100]}"
+        self.errors.setdefault(key, (example, "".join(traceback.format_exception(error))))
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--calls", type=int, default=10_000)
-    parser.add_argument("--files", type=int, default=10_000)
+def main(description, n, **fuzzes):
+    """Run the fuzzes by the arguments of the command line; return whether there were unexpected errors."""
+    parser = argparse.ArgumentParser(description=description)
+    for name in fuzzes:
+        parser.add_argument(f"--{name}", type=int, default=n)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--show", action="store_true", help="a traceback for each place")
+    parser.add_argument("--show", action="store_true", help="print a traceback of each error")
     args = parser.parse_args()
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    found = Counter(calls=0, returned=0, refused=0)
-    found["places"] = {}
+    counts = Counts()
     start = time.perf_counter()
-    if args.calls:
-        fuzz(args.calls, args.seed, found)
-    fuzz_files(args.files, args.seed, found)
-    for place, (call, trace) in found["places"].items():
-        print(f"\n{place}\n    {str(call)[:400]}")  # noqa: T201
+    for name, run in fuzzes.items():
+        if getattr(args, name):
+            run(getattr(args, name), args.seed, counts)
+    for key, (example, trace) in counts.errors.items():
+        print(f"\n{key}\n    {str(example)[:1500]}")  # noqa: T201
         if args.show:
             print(trace[-2500:])  # noqa: T201
-    print(  # noqa: T201
-        f"{found['calls']} calls in {time.perf_counter() - start:.0f} s: {found['returned']} returned, "
-        f"{found['refused']} refused; {found['files']} damaged files: {found['files refused']} refused; "
-        f"{len(found['places'])} places with errors that are not ours"
-    )
-    return bool(found["places"])
+    numbers = ", ".join(f"{key}: {n}" for key, n in counts.items())
+    seconds = time.perf_counter() - start
+    print(f"{seconds:.0f} s; {numbers}; {len(counts.errors)} lines with unexpected errors")  # noqa: T201
+    return bool(counts.errors)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, 10_000, calls=fuzz, files=fuzz_files))

@@ -59,7 +59,7 @@ def _language_model():
 
 
 def explain_prompt(call):
-    """Explain a prompt of which some fields are odd."""
+    """Explain a prompt with some unusual fields."""
     draw = random.Random(call.size)
     texts = [*4 * TEXTS[:3], *TEXTS, call.odd]
     forms = [

@@ -6,17 +6,12 @@ error, and no status may be 500 or above; a study's answers must be readable aft
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import base64
 import json
-import logging
 import random
 import re
 import sys
-import time
-import warnings
-from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import quote_plus, urlencode
@@ -35,7 +30,7 @@ from pertinent.app.token_auth import COOKIE
 from pertinent.study.answers import Answers
 from tests.app.hostile import call, cut_off, png_head, whole
 from tests.app.served import TOKEN, Counting
-from tests.fuzz import note
+from tests.fuzz import main
 from tests.study.people import explained
 
 METHODS = ("GET", "POST", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "get", "", "G\0T", "*")
@@ -278,12 +273,12 @@ class Attacker:
             self.noise(20),
         )
         host = draw.choice(hosts) if self.chance(0.05) else b"127.0.0.1"
-        found = [(b"host", host), (b"cookie", cookie)]
+        headers = [(b"host", host), (b"cookie", cookie)]
         if self.chance(0.1):
-            found.append((b"content-length", draw.choice((b"0", b"5", b"-1", b"x", b"9" * 30, b"\xb2"))))
+            headers.append((b"content-length", draw.choice((b"0", b"5", b"-1", b"x", b"9" * 30, b"\xb2"))))
         if self.chance(0.1):
-            found.append((draw.choice((b"origin", b"range", b"accept", b"cookie", b"x")), self.noise(60)))
-        return found
+            headers.append((draw.choice((b"origin", b"range", b"accept", b"cookie", b"x")), self.noise(60)))
+        return headers
 
     def question(self):
         draw, plain = self.draw, {"model": self.draw.choice(("texts", "people", "images")), "budget": 8}
@@ -353,7 +348,7 @@ class Attacker:
         return whole(data), True
 
 
-async def send(attacker, apps, found):
+async def send(attacker, apps, counts):
     """Send one request to each page and note errors."""
     for app, known in zip(apps, PATHS, strict=True):
         path = attacker.path(known).replace("{id}", attacker.id)
@@ -363,10 +358,10 @@ async def send(attacker, apps, found):
             method = attacker.draw.choice(METHODS)
         messages, stays = attacker.messages(path)
         query, headers = attacker.query(), attacker.headers()
-        found["requests"] += 1
+        counts["requests"] += 1
         try:
             sent = await call(app, method, path, messages, query=query, headers=headers)
-            found[sent.status] += 1
+            counts[sent.status] += 1
             assert sent.status is None or 200 <= sent.status < 500, f"status {sent.status}"
             assert sent.status is not None or not stays, "there was no answer"
             if cookie := (sent.cookie(PERSON) or "").strip('"'):
@@ -379,45 +374,23 @@ async def send(attacker, apps, found):
                 if result := re.findall(rb'"id": "([^"]*)"', sent.body):
                     attacker.id = result[-1].decode()
         except Exception as error:  # noqa: BLE001
-            note(found, error, (method, path, query, headers, [str(each)[:1500] for each in messages]))
+            counts.note(error, (method, path, query, headers, [str(each)[:1500] for each in messages]))
 
 
-def fuzz_pages(n_requests, number, found):
-    """Send requests to both pages; `found` counts statuses and collects the places of errors."""
+def fuzz_pages(n_requests, number, counts):
+    """Send requests to both pages; `counts` counts the statuses and collects errors."""
 
     async def send_all():
         attacker = Attacker(number)
-        while found["requests"] < n_requests:
-            await send(attacker, apps, found)
+        while counts["requests"] < n_requests:
+            await send(attacker, apps, counts)
 
     with TemporaryDirectory() as name:
         *apps, study = make_apps(Path(name))
         asyncio.run(send_all())
         people = Answers(study).people  # raises an error if a file is damaged
-        found["people"], found["answers"] = len(people), sum(len(each.answers) for each in people.values())
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--requests", type=int, default=20_000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--show", action="store_true", help="a traceback for each place")
-    args = parser.parse_args()
-    logging.disable(logging.CRITICAL)
-    warnings.simplefilter("ignore")
-    found = Counter()
-    found["places"] = {}
-    start = time.perf_counter()
-    fuzz_pages(args.requests, args.seed, found)
-    places = found.pop("places")
-    for place, (what, trace) in places.items():
-        print(f"\n{place}\n    {str(what)[:1500]}")  # noqa: T201
-        if args.show:
-            print(trace[-2500:])  # noqa: T201
-    counts = ", ".join(f"{key}: {n}" for key, n in found.items())
-    print(f"{time.perf_counter() - start:.0f} s; {counts}; {len(places)} places with errors")  # noqa: T201
-    return bool(places)
+        counts["people"], counts["answers"] = len(people), sum(len(each.answers) for each in people.values())
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, 20_000, requests=fuzz_pages))

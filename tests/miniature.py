@@ -90,7 +90,7 @@ def call(module, *words):
 
 
 def sentences(n, length=9, classes=2, seed=0):
-    """Texts of words that `tiny.tokenizer` knows, and their classes: each class has a word of its own."""
+    """Return texts of words that `tiny.tokenizer` knows, and their classes, each with a specific word."""
     rng = np.random.default_rng(seed)
     labels = [i % classes for i in range(n)]
     words = [[f"w{w}" for w in rng.integers(10, 90, length + i % 3)] for i in range(n)]
@@ -100,20 +100,20 @@ def sentences(n, length=9, classes=2, seed=0):
 
 
 def write_frame(path, **columns):
-    """A Parquet file."""
+    """Write a Parquet file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     pd.DataFrame(columns).to_parquet(path)
 
 
 def write_texts(folder, name, splits, length=9, classes=2):
-    """A set of texts, so many in each split; the texts of two splits differ."""
+    """Write a set of texts with different texts in each split."""
     for seed, (split, n) in enumerate(splits.items()):
         texts, labels = sentences(n, length, classes, seed)
         write_frame(folder / name / f"{split}.parquet", text=texts, label=np.array(labels, dtype=np.int8))
 
 
 def write_images(folder, n_train=40, n_test=20):
-    """A set in MNIST's format: the brighter rows tell the class."""
+    """Write a set in MNIST's format, in which the brighter rows determine the class."""
     folder.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(0)
     for split, n in (("train", n_train), ("t10k", n_test)):
@@ -127,7 +127,7 @@ def write_images(folder, n_train=40, n_test=20):
 
 
 def write_encoder(folder):
-    """A BERT of one layer, 16 wide, with weights so large that it is not constant, and its tokenizer."""
+    """Write a small BERT with large weights, and its tokenizer."""
     torch.manual_seed(0)
     small = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
     small |= {"max_position_embeddings": 512, "initializer_range": 0.5, "num_labels": 2}
@@ -137,7 +137,7 @@ def write_encoder(folder):
 
 
 def write_nltk(folder):
-    """WordNet with two words, and a few stop words."""
+    """Write a WordNet with two words, and a few stop words."""
     (folder / "corpora").mkdir(parents=True)
     with zipfile.ZipFile(folder / "corpora" / "stopwords.zip", "w") as archive:
         archive.writestr("stopwords/english", "the\na\nis\n")

@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, by however many at once."""
+"""Files are written atomically, also by several processes."""
 
 import os
 import stat
@@ -13,16 +13,17 @@ import pertinent
 import pertinent.files
 from pertinent.errors import FileError
 from pertinent.files import check_writable, write_text
+from tests.stubs import sentiment
 
 
 def test_threads_save_one_path_at_the_same_time(tmp_path):
-    model = pertinent.wrap(lambda texts: [[0.9, 0.1] if "bad" in t else [0.2, 0.8] for t in texts])
+    model = pertinent.wrap(sentiment)
     found = pertinent.explain(model, ["not bad", "good"], "leave-one-out")
     path, before = tmp_path / "a.parquet", os.umask(0o027)
     try:
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(lambda _: found.save(path), range(40)))
-        assert os.umask(0o027) == 0o027  # nobody changed it for a moment
+        assert os.umask(0o027) == 0o027  # unchanged by threads
     finally:
         os.umask(before)
     assert len(pertinent.read(path)) == 2
@@ -41,7 +42,7 @@ def test_processes_save_one_path_at_the_same_time(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "a\0b", "none/a.txt", "."])
-def test_what_cannot_be_written_is_known_before(tmp_path, name):
+def test_check_writable_refuses_invalid_paths(tmp_path, name):
     with pytest.raises(FileError):
         check_writable(tmp_path / name)
     with pytest.raises(FileError):
@@ -49,7 +50,7 @@ def test_what_cannot_be_written_is_known_before(tmp_path, name):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_in_which_no_file_can_be_made_is_known_before(tmp_path, monkeypatch):
+def test_check_writable_refuses_folders_without_permission(tmp_path, monkeypatch):
     def refuse(*_):
         raise PermissionError(13, "Permission denied")
 
@@ -58,7 +59,7 @@ def test_a_folder_in_which_no_file_can_be_made_is_known_before(tmp_path, monkeyp
         check_writable(tmp_path / "a.txt")
 
 
-def test_a_trial_leaves_what_is_there(tmp_path):
+def test_check_writable_changes_nothing(tmp_path):
     (tmp_path / "a.txt").write_text("mine")
     check_writable(tmp_path / "a.txt")
     assert (tmp_path / "a.txt").read_text() == "mine"
@@ -70,7 +71,7 @@ def test_devices_are_not_replaced_by_files():
         check_writable(Path("/dev/null"))
 
 
-def test_a_name_that_utf8_cannot_hold_is_saved(tmp_path):
+def test_names_with_lone_surrogates_are_saved(tmp_path):
     model = pertinent.wrap(lambda rows: [[0.2, 0.8] for _ in rows], kind="table", classes=["no", "\ud800"])
     found = pertinent.explain(model, {"a": 1.0, "b\udcff": 2.0}, "leave-one-out")
     for name in ("a.parquet", "a.json"):
@@ -81,8 +82,8 @@ def test_a_name_that_utf8_cannot_hold_is_saved(tmp_path):
 
 
 @pytest.mark.parametrize("write", [lambda path: write_text(path, "new"), check_writable])
-def test_ctrl_c_at_any_line_leaves_no_temporary_file(tmp_path, write):
-    """The interrupt comes before every single line of the module, one after the other."""
+def test_an_interrupt_leaves_no_temporary_file(tmp_path, write):
+    """Interrupt before each line of the module, one after the other."""
     path, here = tmp_path / "a.txt", pertinent.files.__file__
     write(path)
     for place in range(1000):

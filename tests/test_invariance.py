@@ -1,4 +1,4 @@
-"""Same seed, same explanation: whatever the batch size, the order of inputs and their company."""
+"""Explanations do not depend on the batch size, the order of inputs, or other inputs."""
 
 import numpy as np
 import pytest
@@ -53,14 +53,14 @@ def test_searches(model, alone, batch):
             np.testing.assert_array_equal(e.chosen[sparsity], mask)
 
 
-def test_padded_and_compact_give_the_same(alone):
+def test_padded_and_compact_give_the_same_results(alone):
     padded = pertinent.wrap(tiny.pair("bert"), compaction=False)
     for method in METHODS:
         e = pertinent.explain(padded, TEXTS[4], method=method, budget=90, seed=3)
         np.testing.assert_allclose(e.scores, alone[method, TEXTS[4]].scores, atol=1e-6)
 
 
-def test_methods_do_not_disturb_each_other(model, alone):
+def test_methods_in_one_run_give_the_same_results(model, alone):
     together = pertinent.compare(model, TEXTS, METHODS, budget=90, seed=3).explanations
     assert [(e.input.raw.first, e.method) for e in together] == [(t, m) for t in TEXTS for m in METHODS]
     for e in together:

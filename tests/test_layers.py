@@ -1,4 +1,4 @@
-"""Imports point one way: from the verbs down to the plain types, and never back up."""
+"""Imports point one way: from the command line down to the plain types."""
 
 import ast
 from pathlib import Path
@@ -39,17 +39,17 @@ FILES = sorted(ROOT.rglob("*.py"))
 
 
 HOOK = "results/base.py"
-"""The one file that may import from above: through it results are shown."""
+"""The only file that may import a higher layer, to show results."""
 
 
 def unit(module):
-    """The part of the package that a module belongs to."""
+    """Return the first-level package or module of a module."""
     names = module.split(".")
     return names[1] if len(names) > 1 else "__init__"
 
 
 def nodes(tree):
-    """Every node, functions' own included, but what is for type checkers alone."""
+    """Yield all nodes except for those of ``if TYPE_CHECKING``."""
     for node in ast.iter_child_nodes(tree):
         if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
             yield node
@@ -57,7 +57,7 @@ def nodes(tree):
 
 
 def imported(path):
-    """The modules of ours that a file imports, when it is imported or later."""
+    """Yield the modules of the package that a file imports, also inside functions."""
     for node in nodes(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "pertinent":
             package = ROOT.joinpath(*node.module.split(".")[1:])
@@ -74,14 +74,14 @@ def name_of(path):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_nothing_is_imported_from_above(path):
+def test_no_imports_from_higher_layers(path):
     own, place = unit(name_of(path)), path.relative_to(ROOT).as_posix()
     assert own in LEVEL, f"{own} has no place in the layers"
     above = {module for module in imported(path) if LEVEL[unit(module)] > LEVEL[own]}
     assert above == ({"pertinent.rendering"} if place == HOOK else set())
 
 
-def test_no_modules_import_each_other_in_a_circle():
+def test_no_import_cycles():
     names = {name_of(path).removesuffix(".__init__"): path for path in FILES}
     needs = {}
     for name, path in names.items():
@@ -105,7 +105,7 @@ def test_no_modules_import_each_other_in_a_circle():
 
 
 @pytest.mark.parametrize("folder", ["explainers", "metrics"])
-def test_algorithms_import_numpy_and_the_core_types_alone(folder):
+def test_algorithms_import_only_numpy_and_core_types(folder):
     for path in (ROOT / folder).rglob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree):

@@ -1,4 +1,4 @@
-"""The public face: what is exported, what importing it costs, and what it needs."""
+"""The public API: exported names, import time and dependencies."""
 
 import subprocess
 import sys
@@ -31,7 +31,7 @@ def test_exported_names():
     assert set(NAMES) < set(dir(pertinent))
 
 
-def test_functions_survive_the_import_of_every_submodule():
+def test_functions_are_not_shadowed_by_submodules():
     code = """
 import importlib, pkgutil, pertinent
 for module in pkgutil.walk_packages(pertinent.__path__, "pertinent."):
@@ -43,7 +43,7 @@ for name in pertinent.__all__:
     assert run(code).stderr == ""
 
 
-def test_import_is_cheap():
+def test_import_is_fast():
     code = """
 import sys, pertinent
 heavy = {"torch", "transformers", "numpy", "pandas", "sklearn", "matplotlib", "rich", "pyarrow"}
@@ -52,7 +52,7 @@ print(sorted(heavy & set(sys.modules)))
     assert run(code).stdout.strip() == "[]"
 
 
-def test_the_path_to_a_judged_explanation_needs_only_numpy_torch_and_transformers():
+def test_explaining_and_evaluating_need_only_core_dependencies():
     code = """
 import sys
 class Without:
@@ -82,7 +82,7 @@ except ImportError as error:
     assert "pip install 'pertinent[tables]'" in result.stdout
 
 
-def test_nothing_is_unpickled():
+def test_no_unpickling():
     from pathlib import Path
 
     source = Path(pertinent.__file__).parent
@@ -96,7 +96,7 @@ def test_nothing_is_unpickled():
     ("method", "module"),
     [("leave-one-out", "leave_one_out"), ("anchors", "search.anchors")],
 )
-def test_a_method_is_imported_when_it_is_used_and_torch_never_for_a_function(method, module):
+def test_only_the_used_method_is_imported(method, module):
     code = """
 import sys, pertinent
 model = pertinent.wrap(lambda texts: [[0.9, 0.1] if "bad" in t else [0.2, 0.8] for t in texts])

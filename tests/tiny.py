@@ -48,7 +48,7 @@ ROTARY = BASE | {"cls_token_id": 2, "sep_token_id": 3, "bos_token_id": 2, "eos_t
 
 
 def model(architecture, dtype=torch.float32, **changes):
-    """A model with weights large enough for every part of it to matter."""
+    """Return a model with weights large enough for every part of it to matter."""
     torch.manual_seed(0)
     if architecture == "bert":
         made = BertForSequenceClassification(BertConfig(**BASE | changes))

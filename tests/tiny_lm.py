@@ -42,7 +42,7 @@ def _raw(bos):
 
 
 def ending_tokenizer():
-    """The tokenizer of a model with an encoder: </s> follows each text."""
+    """Return the tokenizer of a model with an encoder: </s> follows each text."""
     made = tokenizer(bos=False)
     raw = made.backend_tokenizer
     end = processors.TemplateProcessing(
@@ -62,7 +62,7 @@ def tokenizer(bos=True, **options):
 
 
 def model(architecture, **changes):
-    """A model with weights large enough for every part of it to matter."""
+    """Return a model with weights large enough for every part of it to matter."""
     torch.manual_seed(0)
     size = {
         "vocab_size": 400,

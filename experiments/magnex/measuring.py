@@ -311,7 +311,7 @@ def words_of_answer(model: Any, e: Explanation) -> Masks:
     if first > last:
         return np.zeros(len(e.features), dtype=np.bool_)
     answer = np.array([[1, tokens.place[first, 1], tokens.place[last, 2]]])
-    words: Masks = input.annotated(answer)
+    words: Masks = input.match_annotation(answer)
     return words
 
 

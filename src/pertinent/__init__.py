@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pertinent.results.explanation_folder import ExplanationFolder
     from pertinent.results.failures import Failure
     from pertinent.results.importance import Importance
-    from pertinent.runs.merge import merge
+    from pertinent.runs.file_store import merge
     from pertinent.runs.request import Request
     from pertinent.runs.service import Service
     from pertinent.study.create import create_study
@@ -55,7 +55,7 @@ _NAMES = {
     "api.explain": "explain explain_iter",
     "runs.request": "Request",
     "runs.service": "Service",
-    "runs.merge": "merge",
+    "runs.file_store": "merge",
     "app.serve": "serve",
     "app.serve_study": "serve_study",
     "api.benchmark": "Benchmark benchmark",

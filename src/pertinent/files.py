@@ -80,8 +80,8 @@ def sync(path: Path) -> None:
 def remove_leftovers(folder: Path, name: str | None = None) -> None:
     """Remove the temporary files of processes that were killed while they wrote to `name` in a folder.
 
-    Without a `name`, those of every file in the folder are removed. A temporary file that a living process
-    writes is locked, and stays.
+    Without a `name`, the temporary files of all files in the folder are removed. A temporary file that a
+    living process writes is locked, and stays.
     """
     if fcntl is None:
         return
@@ -158,7 +158,7 @@ def n_parquet_rows(path: Path) -> int:
 
 
 def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the rows of any Parquet file, of which a few thousand are in memory at a time."""
+    """Yield the rows of any Parquet file, reading a few thousand at a time."""
     with _parquet(path) as file:
         for batch in file.iter_batches(_CHUNK):
             batch.validate(full=True)

@@ -7,7 +7,7 @@ import torch
 import pertinent
 from pertinent.api.attack_radius import attack_radius
 from pertinent.errors import InputError, PertinentError, SettingError
-from pertinent.rendering.tables import attack_lines
+from pertinent.rendering.tables import tables_of
 
 D, CLASSES = 12, 4
 
@@ -301,5 +301,5 @@ def test_labels_are_attacked_one_by_one_and_have_no_aim():
 def test_tables_count_inputs_from_zero_as_everything_else_does():
     rows = np.random.default_rng(0).normal(size=(3, D))
     found = attack_radius(wrapped(linear()), rows, [some_sets(2)] * 3, progress=False)
-    numbers = [line[0] for line in attack_lines(found)]
+    numbers = [row[0].text for row in tables_of(found)[0].rows]
     assert numbers == [str(one.index) for one in found for _ in range(2)] == list("001122")

@@ -1,6 +1,7 @@
 """``pertinent attack`` on the command line."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,21 +24,11 @@ def module():
 
 
 @pytest.fixture
-def run(monkeypatch, tmp_path, capsys, module):
-    model = pertinent.wrap(
-        module, kind="table", output="logit", columns=["a", "b", "c"], classes=["yes", "no"]
-    )
-    monkeypatch.setattr("pertinent.runs.model_names.load_model", lambda *_: model)
-    monkeypatch.chdir(tmp_path)
+def run(run, use_model, monkeypatch, module):
+    columns, classes = ["a", "b", "c"], ["yes", "no"]
+    use_model(pertinent.wrap(module, kind="table", output="logit", columns=columns, classes=classes))
     monkeypatch.setenv("COLUMNS", "140")
-
-    def go(*arguments):
-        code = main(["attack", "--model", "table", *(str(a) for a in arguments)])
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        return code, out, err
-
-    return go
+    return partial(run, "attack", "--model", "table")
 
 
 def test_the_radius_of_named_sets_and_what_changed(run):

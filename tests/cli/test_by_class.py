@@ -3,7 +3,6 @@
 import pytest
 
 import pertinent
-from pertinent.cli import main
 from pertinent.config.settings_parser import split_names
 
 CLASSES = ["low", "middle", "high"]
@@ -15,20 +14,11 @@ def by_length(texts):
 
 
 @pytest.fixture
-def run(monkeypatch, tmp_path, capsys):
-    model = pertinent.wrap(by_length, kind="text", classes=CLASSES)
-    monkeypatch.setattr("pertinent.runs.model_names.load_model", lambda *_: model)
-    monkeypatch.chdir(tmp_path)
+def run(run, use_model, monkeypatch):
+    use_model(pertinent.wrap(by_length, kind="text", classes=CLASSES))
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setenv("NO_COLOR", "1")
-
-    def go(*arguments):
-        code = main([str(a) for a in arguments])
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        return code, out, err
-
-    return go
+    return run
 
 
 def test_classes_are_shown_beside_and_in_the_report(run, tmp_path):

@@ -31,7 +31,7 @@ FAST = ["--method", "leave-one-out", "--metrics", "none"]
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
-    """A transformers model on disk."""
+    """Return a folder with a transformers model."""
     where = tmp_path_factory.mktemp("bert")
     for part in tiny.pair("bert"):
         part.save_pretrained(where)
@@ -39,28 +39,20 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture
-def run(folder, monkeypatch, tmp_path, capsys):
-    """Run a command in an empty folder; the embedded transformers are the tiny one."""
+def run(run, folder, monkeypatch):
+    """Run a command in an empty folder; a tiny model replaces the embedded transformers."""
     load_transformer = embedded.load_transformer
     monkeypatch.setattr(
         embedded,
         "load_transformer",
         lambda path, **options: load_transformer(folder if "assets" in str(path) else path, **options),
     )
-    monkeypatch.chdir(tmp_path)
-
-    def go(*arguments):
-        code = main([str(a) for a in arguments])
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        return code, out, err
-
-    return go
+    return run
 
 
 @pytest.fixture
 def explained(run):
-    """Run `explain` with JSON to stdout, and return what was explained beside code and stderr."""
+    """Run `explain` with JSON to stdout; return the code, the inputs and stderr."""
 
     def go(*arguments):
         code, out, err = run("explain", *arguments, *FAST, "--json", "-")
@@ -173,8 +165,8 @@ def test_the_unexpected_is_no_traceback_either(run, monkeypatch, error, code, me
         raise error
 
     monkeypatch.setattr("pertinent.cli.verbs.explain", fail)
-    found, _, err = run("explain", TEXT)
-    assert found == code
+    result, _, err = run("explain", TEXT)
+    assert result == code
     assert message in err
 
 
@@ -210,7 +202,7 @@ def test_texts_are_read_from_files(explained, tmp_path, name, content, options):
 
 
 def test_texts_are_read_from_parquet(explained, tmp_path):
-    """A value that is no text fails alone."""
+    """Check that only the record without a text fails."""
     table = pa.table({"id": [1, 2, 3], "text": ["w1 w2", None, "w3, w4"]})
     pq.write_table(table, tmp_path / "a.parquet")
     code, inputs, err = explained("--file", "a.parquet")
@@ -340,9 +332,9 @@ def test_images(run, tmp_path):
     assert "patch" in out
     assert "bad.png: 'bad.png' cannot be read as an image" in err
     assert "There is no image file 'none.png'" in err
-    found = json.loads((tmp_path / "out.json").read_text())
-    assert [f["index"] for f in found["failures"]] == [1, 2]
-    assert set(found["explanations"][0]["measures"]) == {"sufficiency", "comprehensiveness"}
+    result = json.loads((tmp_path / "out.json").read_text())
+    assert [f["index"] for f in result["failures"]] == [1, 2]
+    assert set(result["explanations"][0]["measures"]) == {"sufficiency", "comprehensiveness"}
 
 
 def test_target_is_a_name_before_a_number(run, tmp_path):
@@ -513,9 +505,9 @@ def test_methods_are_compared(run):
     code, out, err = run("compare", TEXT, "zzz", "w7 w8", *methods, "--json", "-")
     assert code == 1
     assert err.count("failed: text 1: Every token") == 1
-    found = [(e["input"]["text"]["first"], e["method"]) for e in json.loads(out)["explanations"]]
+    result = [(e["input"]["text"]["first"], e["method"]) for e in json.loads(out)["explanations"]]
     names = ["lime", "random", "leave-one-out"]
-    assert found == [(text, name) for text in (TEXT, "w7 w8") for name in names]
+    assert result == [(text, name) for text in (TEXT, "w7 w8") for name in names]
 
 
 @pytest.mark.parametrize("what", ["methods", "metrics", "removals"])
@@ -574,11 +566,11 @@ def test_long_texts_are_read_in_windows(run, folder):
     assert "long_texts='windows'" in err
     code, out, _ = run(*flags, "--long-texts", "windows", "--json", "-")
     assert code == 0
-    (found,) = json.loads(out)["explanations"]
+    (result,) = json.loads(out)["explanations"]
     model = embedded.load_transformer(folder, long_texts="windows")
     expected = pertinent.explain(model, text, method="leave-one-out")
     assert len(expected.features) == 300
-    np.testing.assert_allclose(found["scores"], expected.scores)
+    np.testing.assert_allclose(result["scores"], expected.scores)
     code, _, err = run(*flags, "--long-texts", "window")
     assert code == 2
     assert "windows" in err

@@ -46,7 +46,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory):
-    """A folder with two models, data, and an explainer of the first model; and what fitting printed."""
+    """Return a folder with two models, data, and an explainer of the first model."""
     folder = tmp_path_factory.mktemp("fit")
     tiny.model("bert").save_pretrained(folder / "model")
     tiny.model("bert", hidden_size=16).save_pretrained(folder / "other")
@@ -61,20 +61,12 @@ def prepared(tmp_path_factory):
 
 
 @pytest.fixture
-def run(prepared, tmp_path, monkeypatch, capsys):
+def run(run, prepared, tmp_path, monkeypatch, capsys):
     """Run a command in a copy of that folder."""
     shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
     capsys.readouterr()
-
-    def go(*arguments):
-        code = main([str(a) for a in arguments])
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        return code, out, err
-
-    return go
+    return run
 
 
 def scores(run, *arguments):
@@ -100,10 +92,10 @@ def test_the_same_explainer_as_from_python(run):
 def test_report_and_the_next_command_which_works(run):
     code, out, err = run(*FIT, "--out", "again")
     assert (code, err) == (0, "")
-    found = card("again")
-    assert f"Fitted: amortized-shapley, on 18 inputs in {found['steps']} steps." in out
-    assert f"On 2 held-out inputs: spearman {found['dev_spearman']:.3f}, comprehensiveness " in out
-    assert f"leave one out {found['dev_leave_one_out']:.3f}.\nThese measures are uncertain: " in out
+    result = card("again")
+    assert f"Fitted: amortized-shapley, on 18 inputs in {result['steps']} steps." in out
+    assert f"On 2 held-out inputs: spearman {result['dev_spearman']:.3f}, comprehensiveness " in out
+    assert f"leave one out {result['dev_leave_one_out']:.3f}.\nThese measures are uncertain: " in out
     assert "/again\n" in out
     words = following(out)
     assert words == ["explain", TEXTS[0], "--method", "again", "--model", "./model"]
@@ -121,7 +113,7 @@ def test_what_must_be_said_again_is_in_the_next_command(run):
 
 
 def following(out):
-    """The words of the command that is suggested, with a text that the model knows."""
+    """Return the words of the suggested command, with a text of known words."""
     words = shlex.split(out.splitlines()[-1].removeprefix("Next: pertinent "))
     return [TEXTS[0] if word == "some text" else word for word in words]
 
@@ -194,7 +186,7 @@ def test_inputs_that_cannot_be_used_are_left_out_and_listed(run):
         (["--out", "model"], "'model' is not empty and holds no training: choose another folder"),
         (["--out", "data.csv"], "'data.csv' is a file"),
         (["--epochs", "3"], "'fitted' holds a training run with other settings (epochs)"),
-        (["--out", "new", "--limit", "1"], "At least 2 inputs are needed to learn from, but got 1"),
+        (["--out", "new", "--limit", "1"], "must be at least 2 usable inputs, but got 1"),
         (["--out", "new", "--method", "lime"], "Unknown method to fit 'lime'. Known: aim, amortized-shapley"),
         (["--out", "new", "--teacher", "limes"], "Unknown method 'limes'. Did you mean 'lime'?"),
         (["--out", "new", "--set", "sample=4"], "Did you mean 'samples'?"),
@@ -272,7 +264,7 @@ def test_compare_and_stability(run):
     assert "amortized-shapley" in out and "lime" in out
     code, out, err = run("stability", *TEXTS[:2], *MODEL, "--method", "fitted", "--json", "a.json")
     assert (code, err) == (0, "")
-    assert pertinent.Stability.read("a.json").summary["mse"].mean == 0  # one pass, whatever the seed
+    assert pertinent.Stability.read("a.json").summary["mse"].mean == 0  # one pass for every seed
 
 
 def test_a_registered_name_wins_over_a_folder(run):
@@ -292,7 +284,10 @@ def test_a_registered_name_wins_over_a_folder(run):
         (["--method", "fitted", "--set", "refin=2"], "Did you mean 'refine'?"),
         (["--method", "fitted", "--set", "refine=x"], "`refine` must be a whole number, but got 'x'"),
         (["--method", "fitted", "--model", "./other"], "fitted to another model"),
-        (["--method", "fitted", "--removal", "mask-token"], "fitted with the removal 'attention-mask'"),
+        (
+            ["--method", "fitted", "--removal", "mask-token"],
+            "must be 'attention-mask', as the explainer",
+        ),
         (["--method", "fitted", "--scale", "logit"], "`scale` must be 'natural'"),
         *((["--method", name], f"{name!r} must be fitted first: pertinent fit") for name in learned.all()),
     ],

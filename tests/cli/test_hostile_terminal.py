@@ -1,4 +1,4 @@
-"""Escape sequences in whatever a command is given never reach the terminal raw."""
+"""Escape sequences in arguments, files and models are not printed raw."""
 
 import json
 import logging
@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import pertinent
-from pertinent.cli import main
 from pertinent.printable import visible
+from tests.stubs import half
 
 EVIL = "\x1b]0;owned\x07\x1b[2Jgood\x9b31m\x7f\u202e"
 RAW = ("\x1b", "\x07", "\x9b", "\x7f", "\u202e")
@@ -20,20 +20,17 @@ FAST = ["--method", "leave-one-out", "--metrics", "none"]
 
 
 @pytest.fixture
-def run(monkeypatch, tmp_path, capsys):
-    """Run a command in an empty folder on a small model; nothing raw may be printed."""
-    model = pertinent.wrap(lambda texts: [[0.2, 0.8] for _ in texts], kind="text", classes=[EVIL, "yes"])
-    monkeypatch.setattr("pertinent.runs.model_names.load_model", lambda *_: model)
+def run(run, use_model, monkeypatch):
+    """Run a command in an empty folder on a small model; check that no raw escapes are printed."""
+    use_model(pertinent.wrap(half, kind="text", classes=[EVIL, "yes"]))
     monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.chdir(tmp_path)
 
-    def go(*arguments):
-        code = main([str(a) for a in arguments])
-        out, err = capsys.readouterr()
+    def call(*arguments):
+        code, out, err = run(*arguments)
         assert not [mark for mark in RAW if mark in out + err]
         return code, out, err
 
-    return go
+    return call
 
 
 def test_visible():
@@ -82,8 +79,8 @@ def test_texts_classes_and_paths(run, tmp_path):
 def test_json_on_stdout(run):
     code, out, _ = run("explain", EVIL, *FAST, "--json", "-")
     assert code == 0
-    [found] = json.loads(out)["explanations"]
-    assert (found["input"]["text"]["first"], found["classes"]) == (EVIL, [EVIL, "yes"])
+    [result] = json.loads(out)["explanations"]
+    assert (result["input"]["text"]["first"], result["classes"]) == (EVIL, [EVIL, "yes"])
 
 
 def test_headers_and_failures(run, tmp_path):

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from pertinent.cli import main
 from tests import tiny_lm
 
 
@@ -17,15 +16,9 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture
-def run(monkeypatch, tmp_path, capsys, folder):
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments):
-        code = main([*arguments, "--model", folder, "--method", "leave-one-out", "--json", "-"])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return call
+def run(run, folder):
+    options = ["--model", folder, "--method", "leave-one-out", "--json", "-"]
+    return lambda *arguments: run(*arguments, *options)
 
 
 def first(out):

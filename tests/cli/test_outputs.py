@@ -6,25 +6,17 @@ import os
 import pytest
 
 import pertinent
-from pertinent.cli import command_output, main
+from pertinent.cli import command_output
 from pertinent.errors import FileError
+from tests.stubs import half
 
 FAST = ["--method", "leave-one-out", "--metrics", "none"]
 
 
 @pytest.fixture
-def run(monkeypatch, tmp_path, capsys):
-    model = pertinent.wrap(lambda texts: [[0.2, 0.8] for _ in texts], kind="text", classes=["no", "yes"])
-    monkeypatch.setattr("pertinent.runs.model_names.load_model", lambda *_: model)
-    monkeypatch.chdir(tmp_path)
-
-    def go(*arguments):
-        code = main([str(a) for a in arguments])
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        return code, out, err
-
-    return go
+def run(run, use_model):
+    use_model(pertinent.wrap(half, kind="text", classes=["no", "yes"]))
+    return run
 
 
 @pytest.mark.parametrize("option", ["--html", "--out", "--json"])

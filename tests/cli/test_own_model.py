@@ -1,4 +1,4 @@
-"""``--model package.module:name``: a model or function in a module of the user's own."""
+"""Models and functions in Python modules of the user."""
 
 import json
 import sys
@@ -8,7 +8,6 @@ import pytest
 from PIL import Image
 
 import pertinent
-from pertinent.cli import main
 
 FAST = ["--method", "leave-one-out", "--metrics", "none"]
 MODULE = """
@@ -31,25 +30,17 @@ _hidden = texts
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    """Run a command in a folder with a package of models; what it imports is forgotten afterwards."""
+def run(run, tmp_path, monkeypatch):
+    """Run a command in a folder with a package of models, whose modules are unloaded afterwards."""
     (tmp_path / "own_models").mkdir()
     (tmp_path / "own_models" / "__init__.py").write_text("")
     (tmp_path / "own_models" / "small.py").write_text(MODULE)
     (tmp_path / "broken_model.py").write_text("import not_installed_at_all")
     (tmp_path / "failing_model.py").write_text("1 / 0")
     (tmp_path / "leaving_model.py").write_text("raise SystemExit(3)")
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     before = set(sys.modules)
-
-    def go(*arguments):
-        code = main([str(a) for a in arguments])
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        return code, out, err
-
-    yield go
+    yield run
     for name in set(sys.modules) - before:
         if name.partition(".")[0] in ("own_models", "broken_model", "failing_model", "leaving_model"):
             del sys.modules[name]
@@ -62,9 +53,9 @@ def explained(run, *arguments):
 
 
 def test_a_function_a_wrapped_model_and_what_a_class_holds(run):
-    [found] = explained(run, "not bad", "--model", "own_models.small:texts")
-    assert found["features"] == ["not", "bad"]
-    assert found["scores"][1] > 0.5
+    [result] = explained(run, "not bad", "--model", "own_models.small:texts")
+    assert result["features"] == ["not", "bad"]
+    assert result["scores"][1] > 0.5
     assert explained(run, "not bad", "--model", "own_models.small:wrapped")[0]["classes"] == ["bad", "good"]
     assert explained(run, "good", "--model", "own_models.small:Holder.inside")
 
@@ -93,9 +84,9 @@ def test_a_model_that_says_what_it_reads_is_given_nothing_else(run, tmp_path):
     assert code == 2
     assert "reads table rows: pass --row JSON, or --file" in err
     (tmp_path / "rows.csv").write_text("name,age,size\nada,1,2\n")
-    [found] = explained(run, "--file", "rows.csv", "--model", "own_models.small:rows", "--id-column", "name")
-    assert found["features"] == ["age", "size"]
-    assert found["id"] == "ada"
+    [result] = explained(run, "--file", "rows.csv", "--model", "own_models.small:rows", "--id-column", "name")
+    assert result["features"] == ["age", "size"]
+    assert result["id"] == "ada"
 
 
 def test_the_other_commands_take_it(run, tmp_path):

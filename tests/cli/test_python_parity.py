@@ -1,4 +1,4 @@
-"""What one can do in Python one can do on the command line, with the same numbers."""
+"""The command line gives the same numbers as Python."""
 
 import json
 import sys
@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 import pertinent
-from pertinent.cli import main
 from pertinent.cli.input_files import read_annotations
 from pertinent.cli.parser import command_parser
 from pertinent.errors import InputError, SettingError
@@ -35,22 +34,20 @@ model = pertinent.wrap(texts, kind="text", classes=["bad", "good"])
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    """Run a command in a folder with a module of models and files of inputs."""
+def run(run, tmp_path, monkeypatch):
+    """Run a command in a folder with a module of models and files of inputs; return stdout."""
     (tmp_path / "parity_models.py").write_text(MODULE)
     (tmp_path / "texts.txt").write_text("\n".join(TEXTS))
     (tmp_path / "rows.csv").write_text("a,b,c\n1,2,3\n2,1,0\n0.5,3,1\n")
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     monkeypatch.setenv("COLUMNS", "160")
 
-    def go(*arguments):
-        code = main([str(a) for a in arguments])
-        out, err = capsys.readouterr()
+    def call(*arguments):
+        code, out, err = run(*arguments)
         assert code == 0, err
         return out
 
-    yield go
+    yield call
     sys.modules.pop("parity_models", None)
 
 
@@ -69,9 +66,9 @@ def test_annotations_of_people_come_from_a_file(run, tmp_path):
     flags = ["--metrics", "precision-at-k:k=1,precision-at-k:k=2", "--annotations", "marked.json"]
     out = run("evaluate", "e.parquet", "--model", "parity_models:model", *flags, "--out", "m.parquet")
     assert "k=1" in out and "k=2" in out
-    found = pertinent.read("e.parquet")
+    result = pertinent.read("e.parquet")
     metrics = ["precision-at-k:k=1", "precision-at-k:k=2"]
-    expected = pertinent.evaluate(own("model"), found, metrics, annotations=marked)
+    expected = pertinent.evaluate(own("model"), result, metrics, annotations=marked)
     assert [e.measures for e in pertinent.read("m.parquet")] == [e.measures for e in expected.explanations]
 
 
@@ -87,8 +84,8 @@ def test_annotations_of_people_come_from_a_column(run, tmp_path):
     )
     for given in ("texts.parquet:marks", "marks.jsonl:marks"):
         run(*evaluated, "--annotations", given, "--out", "m.parquet")
-        found = [e.measures for e in pertinent.read("m.parquet")]
-        assert found == [e.measures for e in expected.explanations]
+        result = [e.measures for e in pertinent.read("m.parquet")]
+        assert result == [e.measures for e in expected.explanations]
     with pytest.raises(SettingError, match="must name the column of a table"):
         read_annotations("marks.jsonl")
     (tmp_path / "marks.jsonl").write_text("\n".join([lines[0], "no JSON", *lines[2:]]))
@@ -101,9 +98,9 @@ def test_a_check_is_given_to_explain(run):
     explained = ["explain", *TEXT_MODEL, "--method", "leave-one-out", "--check", "check.json", "--json", "-"]
     check = pertinent.RemovalCheck.read("check.json")
     assert check.rows == pertinent.check_removal(own("model"), TEXTS, draws=3, progress=False).rows
-    found = check.attach(pertinent.explain(own("model"), TEXTS, "leave-one-out", progress=False))
+    result = check.attach(pertinent.explain(own("model"), TEXTS, "leave-one-out", progress=False))
     warnings = [e["warnings"] for e in json.loads(run(*explained))["explanations"]]
-    assert warnings == [list(e.warnings) for e in found]
+    assert warnings == [list(e.warnings) for e in result]
 
 
 def test_one_method_with_two_settings_and_early_stopping(run):
@@ -119,9 +116,11 @@ def test_one_method_with_two_settings_and_early_stopping(run):
         early_stopping=pertinent.EarlyStopping(top=1, confidence=0.6),
         progress=False,
     )
-    found = json.loads(Path("c.json").read_text())["explanations"]
-    assert [e["details"] for e in found] == [e.details for e in expected.explanations]
-    assert np.allclose([e["prediction"] for e in found], [e.prediction.values for e in expected.explanations])
+    result = json.loads(Path("c.json").read_text())["explanations"]
+    assert [e["details"] for e in result] == [e.details for e in expected.explanations]
+    assert np.allclose(
+        [e["prediction"] for e in result], [e.prediction.values for e in expected.explanations]
+    )
 
 
 @pytest.mark.parametrize("command", ["stability", "sanity", "sensitivity", "check"])

@@ -36,9 +36,9 @@ def folder(tmp_path, monkeypatch):
 def test_explain_a_file_of_questions(folder, file):
     options = ["--model", "reader", "--method", "leave-one-out", "--id-column", "id", "--quiet"]
     assert main(["explain", "--file", file, *options, "--out", "run.parquet"]) == 0
-    found = pertinent.read(folder / "run.parquet")
+    result = pertinent.read(folder / "run.parquet")
     model = load_transformer(folder / "reader")
-    for e, record in zip(found, RECORDS, strict=True):
+    for e, record in zip(result, RECORDS, strict=True):
         assert e.id == record["id"]
         assert e.features == tuple(CONTEXT.split())
         assert e.input.text.first == record["question"]

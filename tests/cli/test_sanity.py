@@ -6,27 +6,23 @@ import pytest
 import torch
 
 import pertinent
-from pertinent.cli import main
 from tests import tiny
 
 
 @pytest.fixture
-def run(monkeypatch, tmp_path, capsys):
+def run(run, use_model, monkeypatch):
     model = pertinent.wrap(tiny.pair("bert"))
     before = {name: tensor.clone() for name, tensor in model.module.state_dict().items()}
-    monkeypatch.setattr("pertinent.runs.model_names.load_model", lambda *_: model)
-    monkeypatch.chdir(tmp_path)
+    use_model(model)
     monkeypatch.setenv("COLUMNS", "80")
 
-    def go(*arguments):
-        code = main(["sanity", *(str(a) for a in arguments)])
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
+    def call(*arguments):
+        result = run("sanity", *arguments)
         assert all(torch.equal(before[name], tensor) for name, tensor in model.module.state_dict().items())
-        return code, out, err
+        return result
 
-    go.model = model
-    return go
+    call.model = model
+    return call
 
 
 def test_a_table_a_plot_and_a_file(run, tmp_path):
@@ -38,9 +34,9 @@ def test_a_table_a_plot_and_a_file(run, tmp_path):
     for part in ("lime samples=30", "Spearman", "classifier", "a.png", "a.json"):
         assert part in out
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
-    found = pertinent.Sanity.read(tmp_path / "a.json")
+    results = pertinent.Sanity.read(tmp_path / "a.json")
     again = pertinent.sanity(run.model, texts, "lime", samples=30, seed=2)
-    assert found.stages == again.stages
+    assert results.stages == again.stages
 
 
 @pytest.mark.parametrize(

@@ -2,24 +2,7 @@
 
 import json
 
-import pytest
-
 import pertinent
-from pertinent.cli import main
-
-
-@pytest.fixture
-def run(monkeypatch, tmp_path, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "100")
-
-    def go(*arguments):
-        code = main([*map(str, arguments)])
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        return code, out, err
-
-    return go
 
 
 def test_sensitivity_shows_a_table_and_writes_a_plot_and_a_file(run, tmp_path):
@@ -31,9 +14,9 @@ def test_sensitivity_shows_a_table_and_writes_a_plot_and_a_file(run, tmp_path):
     for part in ("set-sensitivity", "leave-one-out", "random", "a.png", "a.json"):
         assert part in out
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
-    found = pertinent.read(tmp_path / "a.json")
-    assert found.methods == ["leave-one-out", "random"]
-    assert found.settings == {"radius": 0.1, "norm": "linf", "samples": 2}
+    result = pertinent.read(tmp_path / "a.json")
+    assert result.methods == ["leave-one-out", "random"]
+    assert result.settings == {"radius": 0.1, "norm": "linf", "samples": 2}
 
 
 def test_neighbour_stability_of_a_file_of_explanations(run, tmp_path):

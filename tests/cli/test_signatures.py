@@ -30,7 +30,7 @@ NO_COMMAND = {
     "wrap": "--model package.module:name",
     "wrap_endpoint": "--model package.module:name, which calls it",
 }
-"""Public functions that are no command, and what stands for each on the command line."""
+"""Public functions without a command, and the replacement on the command line."""
 
 FUNCTIONS = [name for name in pertinent.__all__ if not inspect.isclass(getattr(pertinent, name))]
 VERBS = {name: command for name, command in COMMANDS.items() if command.function is not None}
@@ -46,12 +46,12 @@ TERMINAL_ONLY = {
 
 
 def flags(name):
-    """The name of each flag of a command, and its action."""
+    """Return the actions of a command by the name of the flag."""
     return {action.dest: action for action in command_parser(name)._actions}
 
 
 def parameters(command):
-    """The parameters of a command's function; ``**words`` stands for the words of `explain`."""
+    """Return the parameters of a command's function; ``**words`` stands for parameters of `explain`."""
     if command.function is None:
         return {}
     own = dict(inspect.signature(getattr(pertinent, command.function)).parameters)
@@ -88,10 +88,10 @@ def test_every_flag_is_a_parameter_or_is_named_as_the_terminals_own(name):
 
 @pytest.mark.parametrize("name", VERBS)
 def test_defaults_and_choices_are_those_of_python(name):
-    found = flags(name)
-    for parameter in set(parameters(VERBS[name])) & set(found) - {*ELSEWHERE}:
+    result = flags(name)
+    for parameter in set(parameters(VERBS[name])) & set(result) - {*ELSEWHERE}:
         default = VERBS[name].defaults.get(parameter, parameters(VERBS[name])[parameter].default)
-        action = found[parameter]
+        action = result[parameter]
         assert action.required or action.default in (default, None), parameter
         assert action.required == (default is inspect.Parameter.empty or parameter in VERBS[name].required)
 

@@ -1,34 +1,25 @@
 """``pertinent stability`` on the command line."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
 
 import pertinent
-from pertinent.cli import main
 
 
 def uneven(texts):
-    """The words interact: what each is worth depends on the others."""
+    """Return probabilities in which words interact."""
     sums = [sum(map(ord, text)) % 17 + len(text) for text in texts]
     return [[1 - s / 100, s / 100] for s in sums]
 
 
 @pytest.fixture
-def run(monkeypatch, tmp_path, capsys):
-    model = pertinent.wrap(uneven, kind="text", classes=["no", "yes"])
-    monkeypatch.setattr("pertinent.runs.model_names.load_model", lambda *_: model)
-    monkeypatch.chdir(tmp_path)
+def run(run, use_model, monkeypatch):
+    use_model(pertinent.wrap(uneven, kind="text", classes=["no", "yes"]))
     monkeypatch.setenv("COLUMNS", "100")
-
-    def go(*arguments):
-        code = main(["stability", *(str(a) for a in arguments)])
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        return code, out, err
-
-    return go
+    return partial(run, "stability")
 
 
 def test_a_table_a_plot_and_a_file(run, tmp_path):
@@ -39,8 +30,8 @@ def test_a_table_a_plot_and_a_file(run, tmp_path):
     for part in ("lime samples=9", "Spearman", "3 seeds, all pairs", "a.png", "a.json"):
         assert part in out
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
-    found = pertinent.Stability.read(tmp_path / "a.json")
-    assert (found.inputs, found.seeds, found.name) == (2, (0, 1, 2), "lime samples=9")
+    result = pertinent.Stability.read(tmp_path / "a.json")
+    assert (result.inputs, result.seeds, result.name) == (2, (0, 1, 2), "lime samples=9")
     again = pertinent.stability(
         pertinent.wrap(uneven, kind="text"),
         ["not bad at all, I would say", "such a good thing"],
@@ -48,7 +39,7 @@ def test_a_table_a_plot_and_a_file(run, tmp_path):
         samples=9,
         seeds=3,
     )
-    assert found.summary["spearman"] == again.summary["spearman"]
+    assert result.summary["spearman"] == again.summary["spearman"]
 
 
 def test_json_alone_goes_to_stdout(run):

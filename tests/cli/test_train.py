@@ -2,6 +2,7 @@
 
 import csv
 import json
+from functools import partial
 
 import pytest
 import torch
@@ -15,9 +16,8 @@ QUICK = ["--epochs", "1", "--batch-size", "8", "--learning-rate", "1e-3"]
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
+def run(run, tmp_path, capsys):
     """Run a command in a folder with a model and data files."""
-    monkeypatch.chdir(tmp_path)
     torch.set_num_threads(1)
     for part in (plain_model(), tiny.tokenizer(model_max_length=200)):
         part.save_pretrained("model")
@@ -27,14 +27,7 @@ def run(tmp_path, monkeypatch, capsys):
     rows = [{"q": "w1", "d": t, "topic": "abc"[y]} for t, y in zip(texts, labels, strict=True)]
     (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     capsys.readouterr()
-
-    def go(*arguments):
-        code = main(["train", *arguments])
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        return code, out, err
-
-    return go
+    return partial(run, "train")
 
 
 def test_trains_and_the_folder_is_explained(run, tmp_path, capsys):

@@ -1,13 +1,11 @@
-"""Checks of removal: what is counted, what is told apart, and what is said about it."""
+"""Removal checks: rows, verdicts, recommendations, files and displays."""
 
 import json
 from dataclasses import replace
-from io import StringIO
 from itertools import combinations
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 import pertinent
 from pertinent.cli import main
@@ -21,19 +19,20 @@ from pertinent.removals import Constant, FromBackground
 from pertinent.rendering.html.page import report
 from pertinent.results.failures import Failure
 from tests import tiny
+from tests.stubs import printed
 
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa"]
 TEXTS = [" ".join(np.random.default_rng(i).permutation(WORDS)) for i in range(40)]
 
 
 def enough_words(texts):
-    """Class 1 while at least half of the ten words, cut out or not, are there; never quite sure."""
+    """Return class 1 for texts with at least half of the ten words, with uncertain probabilities."""
     n = [sum(word in WORDS for word in text.split()) for text in texts]
     return [[0.1, 0.9] if count >= 5 else [0.8, 0.2] for count in n]
 
 
 def afraid_of_masks(texts):
-    """The same answer whatever is gone, but for the mask token, which it does not know."""
+    """Return class 1, except for texts with a mask token."""
     return [[0.7, 0.3] if "[MASK]" in text else [0.1, 0.9] for text in texts]
 
 
@@ -67,7 +66,7 @@ def test_masks_are_uniform_over_subsets():
     assert sum((n - expected) ** 2 / expected for n in counts.values()) < 27.9  # χ² with 9 degrees, 0.1%
 
 
-def test_masks_depend_on_seed_and_input_and_fewer_draws_are_the_first_of_more():
+def test_masks_depend_on_seed_and_input_and_fewer_draws_are_a_prefix():
     one, other = table_input(np.arange(9.0)), table_input(np.ones(9))
     masks = random_masks(one, 0.5, 10, seed=0)
     np.testing.assert_array_equal(masks[:4], random_masks(one, 0.5, 4, seed=0))
@@ -79,21 +78,21 @@ def test_majority_counts_votes_not_probability():
     assert majority(np.array([[0.6, 0.4], [0.6, 0.4], [0.0, 1.0]])) == 0
 
 
-def test_a_tie_goes_to_the_higher_mean_probability_then_to_the_first():
+def test_ties_are_decided_by_mean_probability_then_by_order():
     assert majority(np.array([[0.6, 0.4], [0.1, 0.9]])) == 1
     assert majority(np.array([[0.9, 0.1], [0.4, 0.6]])) == 0
     assert majority(np.array([[0.7, 0.3], [0.3, 0.7]])) == 0
-    # Class 2 is likely everywhere, but nobody's first choice.
+    # Class 2 is likely in all rows, but never the most likely.
     assert majority(np.array([[0.52, 0.0, 0.48], [0.0, 0.51, 0.49]])) == 0
 
 
 def test_labels():
     classes = ("no", "yes", "7")
-    found = [
+    result = [
         column_index(t, classes, "label")
         for t in ("yes", 1, 1.0, np.int64(1), "1", "7", np.float32(2.0), True)
     ]
-    assert found == [1, 1, 1, 1, 1, 2, 2, 1]
+    assert result == [1, 1, 1, 1, 1, 2, 2, 1]
     for bad in ("maybe", "-1"):
         with pytest.raises(SettingError, match=f"Unknown label '{bad}'"):
             column_index(bad, classes, "label")
@@ -108,7 +107,7 @@ def test_labels():
 # -- what is counted ---------------------------------------------------------------------------
 
 
-def test_every_number_as_computed_by_hand():
+def test_rows_equal_values_computed_by_hand():
     weights = np.array([2.0, -1.0, 0.5, 1.5, -0.7, 0.3])
     truth, shares = [1, 0, 1], (0.3, 0.7)
     inputs = np.random.default_rng(0).normal(size=(3, 6))
@@ -130,15 +129,15 @@ def test_every_number_as_computed_by_hand():
                     masks = random_masks(model.prepare(row), share, 7, seed=5)
                 p = probabilities(np.where(masks, row, value))
                 votes = [int(q[1] > 0.5) for q in p]
-                found = next(r for r in rows_of(check, removal, share) if r.input == number)
-                assert found.predicted == int(sum(votes) > len(votes) / 2)
-                assert found.right == (found.predicted == truth[number])
-                assert found.hits == pytest.approx(np.mean([v == truth[number] for v in votes]))
-                assert found.confidence == pytest.approx(np.mean([max(q) for q in p]))
-                assert found.entropy == pytest.approx(-np.mean([sum(x * np.log(x) for x in q) for q in p]))
+                result = next(r for r in rows_of(check, removal, share) if r.input == number)
+                assert result.predicted == int(sum(votes) > len(votes) / 2)
+                assert result.right == (result.predicted == truth[number])
+                assert result.hits == pytest.approx(np.mean([v == truth[number] for v in votes]))
+                assert result.confidence == pytest.approx(np.mean([max(q) for q in p]))
+                assert result.entropy == pytest.approx(-np.mean([sum(x * np.log(x) for x in q) for q in p]))
 
 
-def test_accuracy_falls_where_it_must():
+def test_accuracy_by_share():
     check = pertinent.check_removal(enough_words, TEXTS, [1] * len(TEXTS), shares=(0.2, 0.5, 0.6, 0.8))
     frame = check.to_dataframe()
     frame = frame[frame["removal"] == "slice-out"]
@@ -148,7 +147,7 @@ def test_accuracy_falls_where_it_must():
     assert (check.measure, check.inputs, check.features) == ("accuracy", 40, "words")
 
 
-def test_certainty_has_no_entropy():
+def test_certain_predictions_have_zero_entropy():
     check = pertinent.check_removal(lambda texts: [[0.0, 1.0] for _ in texts], TEXTS[:3])
     assert {row.entropy for row in check.rows} == {0.0}
 
@@ -180,7 +179,7 @@ def test_all_removals_see_the_same_masks():
 # -- verdicts and advice -----------------------------------------------------------------------
 
 
-def test_a_removal_that_breaks_the_model_is_told_apart():
+def test_a_removal_that_breaks_the_model_is_badly_out():
     for labels in (None, [1] * len(TEXTS)):
         check = pertinent.check_removal(afraid_of_masks, TEXTS, labels)
         assert (check.best, check.default) == ("slice-out", "slice-out")
@@ -209,7 +208,7 @@ def of_rows(rows, **changes):
 
 
 def made(right, *, measure="accuracy", confidence=0.9, default="a"):
-    """A check from scores at the shares 0 and 0.5, by removal."""
+    """Return a check with these scores at the shares 0 and 0.5, by removal."""
     rows = []
     for removal, (whole, half) in right.items():
         for share, own, sure in ((0.0, whole, 0.9), (0.5, half, confidence)):
@@ -232,7 +231,7 @@ def test_thresholds(other, verdict):
     assert check.verdict("a") == "in distribution"
 
 
-def test_what_may_be_chance_goes_to_the_default_and_condemns_nobody():
+def test_differences_within_chance_prefer_the_default():
     ones = share_right(20, 20)
     check = made({"a": (ones, share_right(20, 18)), "b": (ones, share_right(20, 19))})
     assert check.best == "a"
@@ -244,7 +243,7 @@ def test_what_may_be_chance_goes_to_the_default_and_condemns_nobody():
     assert (one.best, one.needs_training) == ("a", False)
 
 
-def test_training_is_called_for_by_loss_or_by_overconfidence():
+def test_training_is_recommended_for_loss_or_overconfidence():
     ones = share_right(200, 200)
     fine = made({"a": (ones, share_right(200, 190))}, confidence=0.85)
     assert not fine.needs_training
@@ -260,7 +259,7 @@ def test_training_is_called_for_by_loss_or_by_overconfidence():
     assert not made({"a": (ones, share_right(200, 188))}, confidence=0.99, measure="agreement").needs_training
 
 
-def test_only_models_of_texts_are_told_to_train():
+def test_training_is_recommended_only_for_text_models():
     def certain(rows):
         side = (np.asarray(rows)[:, :2].sum(axis=1) > 0).astype(float)
         return np.c_[1 - side, side]
@@ -320,7 +319,7 @@ def test_one_failing_input_does_not_stop_the_others():
     assert len(check.rows) == 2 * 2 * 4
 
 
-def test_bad_labels_fail_their_input_only():
+def test_invalid_labels_are_failures_of_their_inputs():
     model = pertinent.wrap(enough_words, classes=["no", "yes"])
     check = pertinent.check_removal(model, TEXTS[:4], ["yes", "maybe", None, "1"])
     assert [f.index for f in check.failures] == [1, 2]
@@ -342,7 +341,7 @@ def test_nothing_to_check_raises():
         pertinent.check_removal(enough_words, TEXTS[:2], removals=["slice-out", "slice-out"])
 
 
-def test_removals_that_do_not_fit_are_skipped_with_the_reason(lines):
+def test_inapplicable_removals_are_skipped_with_the_reason(lines):
     network, words = tiny.pair("bert")
     words.mask_token = None
     check = pertinent.check_removal((network, words), lines[:2], draws=2, shares=0.5)
@@ -376,8 +375,8 @@ def test_images_and_tables():
         ([[-9.0] * 4, [2.0] * 4], [1.0, 0.0, 0.0, 0.0], [0.8, 0.55, 0.55, 0.55]),
     ],
 )
-def test_a_background_of_the_removals_own_has_answers_of_its_own(rows, accuracy, confidence, first):
-    """From the model's background, unit vectors, a sum above 0 stays above 0, whatever is removed."""
+def test_a_removal_with_a_custom_background(rows, accuracy, confidence, first):
+    """Compare the model's background (unit vectors), where sums stay above 0, with a custom one."""
     model = pertinent.wrap(
         lambda table: [[0.2, 0.8] if row.sum() > 0 else [0.9, 0.1] for row in table],
         kind="table",
@@ -407,15 +406,9 @@ def test_one_input_is_enough():
 
 @pytest.fixture
 def check():
-    found = pertinent.check_removal(pertinent.wrap(afraid_of_masks, classes=["no", "yes"]), [*TEXTS, ""])
-    assert found.failures
-    return found
-
-
-def shown(thing, width=100):
-    console = Console(file=StringIO(), width=width)
-    console.print(thing)
-    return console.file.getvalue()
+    result = pertinent.check_removal(pertinent.wrap(afraid_of_masks, classes=["no", "yes"]), [*TEXTS, ""])
+    assert result.failures
+    return result
 
 
 def test_save_and_read(check, tmp_path):
@@ -444,12 +437,12 @@ def test_save_and_read(check, tmp_path):
 def test_displays(check):
     skipped = {"<b>x</b>": "[red]bad\x1b[0m"}
     nasty = replace(check, skipped=skipped, failures=(Failure(3, "<i>why</i>"),))
-    for text in (shown(nasty, 80), nasty._repr_html_()):
+    for text in (printed(nasty, 80), nasty._repr_html_()):
         assert "badly out" in text
         assert "100" in text
         assert "Use slice-out" in text.replace("\n", " ")
-    assert "\x1b[0m" not in shown(nasty)
-    assert "[red]bad" in shown(nasty)
+    assert "\x1b[0m" not in printed(nasty)
+    assert "[red]bad" in printed(nasty)
     assert "&lt;b&gt;x" in nasty._repr_html_() and "<i>why" not in nasty._repr_html_()
     assert "40 inputs" in repr(check)
     frame = check.to_dataframe()
@@ -496,7 +489,7 @@ def test_warnings_are_shown_and_escaped(check):
     from pertinent.removals import MaskToken
 
     e = explained(MaskToken(text="<b>[MASK]"), check=nasty)[0]
-    assert "⚠ the removal mask-token text=<b>[MASK] is badly out" in shown(e, 300)
+    assert "⚠ the removal mask-token text=<b>[MASK] is badly out" in printed(e, 300)
     for page in (e.to_html(), report(e)):
         assert "⚠ the removal mask-token text=&lt;b&gt;[MASK] is badly out" in page
         assert "<b>[MASK]" not in page
@@ -506,7 +499,7 @@ def _rest(row):
     return row.share, row.predicted, row.right, row.hits, row.confidence, row.entropy
 
 
-def test_attach_says_what_was_not_checked(check, caplog):
+def test_attach_warns_of_unchecked_removals(check, caplog):
     model = pertinent.wrap(afraid_of_masks, classes=["no", "yes"])
     from pertinent.removals import MaskToken
 
@@ -565,7 +558,7 @@ def test_command_on_a_table_with_a_bad_label_and_some_removals(run):
     assert "reviews.csv line 5: Unknown label 'unknown'" in err
 
 
-def test_command_mistakes(run):
+def test_command_errors(run):
     for arguments, complaint in (
         (("--file", "missing.csv"), "There is no file"),
         (
@@ -595,7 +588,7 @@ def test_command_on_rows(run, tmp_path):
     assert json.loads(out)["features"] == "columns"
 
 
-def test_explain_refuses_what_is_no_check():
+def test_explain_requires_a_check():
     model = pertinent.wrap(lambda texts: [[0.4, 0.6]] * len(texts))
     with pytest.raises(SettingError, match="`check` must be a RemovalCheck or None, but got 5"):
         pertinent.explain(model, "some text", check=5)

@@ -87,14 +87,14 @@ def saved(tmp_path):
 
 @pytest.mark.parametrize("kind", FILES)
 def test_a_file_is_the_same_after_reading(saved, kind):
-    found = pertinent.read(saved(FILES[kind]))
-    assert found.kind == kind
-    assert found.failures == (pertinent.Failure(2, "empty", id="c"),)
-    assert found.run_warnings == ("careful",)
-    plain = json.loads(found.to_json())
+    result = pertinent.read(saved(FILES[kind]))
+    assert result.kind == kind
+    assert result.failures == (pertinent.Failure(2, "empty", id="c"),)
+    assert result.run_warnings == ("careful",)
+    plain = json.loads(result.to_json())
     assert {name: plain[name] for name in FILES[kind]} == FILES[kind]
-    again = type(found).read(saved(plain))
-    assert again.to_json() == found.to_json()
+    again = type(result).read(saved(plain))
+    assert again.to_json() == result.to_json()
 
 
 @pytest.mark.parametrize("kind", FILES)
@@ -126,7 +126,7 @@ def test_no_field_may_be_missing(saved, kind):
         ({"scale": "log"}, "Unknown scale 'log'"),
     ],
 )
-def test_what_is_wrong_is_said(saved, change, message):
+def test_errors_of_invalid_fields(saved, change, message):
     with pytest.raises(FileError, match=message):
         pertinent.read(saved(FILES["stability"] | change))
 
@@ -140,13 +140,13 @@ class Length:
 @diagnostics.register("input-lengths")
 @dataclass(frozen=True, kw_only=True)
 class Lengths(Diagnostic):
-    """A diagnostic from outside the package."""
+    """Diagnostic of a third party."""
 
     rows: tuple[Length, ...]
 
     def table(self):
-        found = interval([row.length for row in self.rows])
-        row = TableRow("<b>", ((f"{found.mean:g}", ""),))
+        result = interval([row.length for row in self.rows])
+        row = TableRow("<b>", ((f"{result.mean:g}", ""),))
         return DiagnosticTable("How long?", ("unit", "mean"), (row,), ())
 
     def chart(self):
@@ -154,12 +154,12 @@ class Lengths(Diagnostic):
         return Chart({"lengths": (line,)}, "x", "y", {0.0: "all"})
 
 
-def test_a_diagnostic_from_outside_is_saved_read_and_drawn(tmp_path):
-    found = Lengths(rows=(Length(0, 3.0), Length(1, 5.0)), features="words", run_warnings=("[red]odd",))
-    found.save(tmp_path / "a.json")
-    assert pertinent.read(tmp_path / "a.json") == found
-    assert found.inputs == 2
-    assert "&lt;b&gt;" in found._repr_html_() and "Warning: [red]odd" in found._repr_html_()
-    assert list(found.to_dataframe().columns) == ["input", "length"]
-    (axes,) = found.plot(found).axes
+def test_a_third_party_diagnostic_is_saved_read_and_drawn(tmp_path):
+    result = Lengths(rows=(Length(0, 3.0), Length(1, 5.0)), features="words", run_warnings=("[red]odd",))
+    result.save(tmp_path / "a.json")
+    assert pertinent.read(tmp_path / "a.json") == result
+    assert result.inputs == 2
+    assert "&lt;b&gt;" in result._repr_html_() and "Warning: [red]odd" in result._repr_html_()
+    assert list(result.to_dataframe().columns) == ["input", "length"]
+    (axes,) = result.plot(result).axes
     np.testing.assert_allclose([line.get_ydata()[0] for line in axes.lines[::3]], 4.0)

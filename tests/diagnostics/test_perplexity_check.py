@@ -1,7 +1,7 @@
-"""How surprised a language model is by what is left of prompts, beside a plain computation by hand."""
+"""Perplexity checks of language models, compared with values computed by hand."""
 
 import pickle
-from dataclasses import replace
+from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
@@ -16,6 +16,7 @@ from pertinent.engine.engine import Engine
 from pertinent.errors import ModelError, PertinentError
 from pertinent.models.tokens import token_perplexity
 from pertinent.removals.base import removals
+from pertinent.runs.executor import LocalExecutor, LocalWorkers
 from pertinent.runs.session import Session
 from tests import tiny_lm
 
@@ -36,7 +37,7 @@ def surprise(network, ids, counted):
 
 
 def asked(model, questions, **options):
-    """The answers to `TokenPerplexity` about (input, removal, masks), asked in one run."""
+    """Return the answers to `TokenPerplexity` for (input, removal, masks), computed in one run."""
 
     def ask(masks, _input, _removal):
         return (yield TokenPerplexity(masks))
@@ -51,7 +52,7 @@ def asked(model, questions, **options):
     return [own.result for own in done]
 
 
-def test_kept_tokens_are_counted_each_given_what_is_read_before_it(model):
+def test_surprise_is_the_mean_over_kept_tokens(model):
     input = model.prepare(PROMPT, "sources")
     tokens = input.tokens
     masks = np.array([[True, True], [True, False], [False, True]])
@@ -88,7 +89,7 @@ def test_removals_are_compared_on_the_same_tokens(model, tmp_path):
     assert isinstance(e.warnings, tuple)
 
 
-def test_removals_that_are_badly_out_are_said():
+def test_verdicts_of_removals():
     from pertinent.diagnostics.perplexity_check import PerplexityCheck, PerplexityRow
 
     rows = tuple(
@@ -128,7 +129,7 @@ def test_prompts_of_different_length_share_batches(model):
     assert seen[-1].done == len(questions)
 
 
-def test_logits_of_many_tokens_are_computed_a_few_rows_at_a_time(model, monkeypatch):
+def test_logits_are_computed_in_chunks_of_rows(model, monkeypatch):
     input = model.prepare(PROMPT, "words")
     question = [(input, "slice-out", random_masks(input, 0.5, 6, 0))]
     at_once = asked(model, question)[0]
@@ -141,7 +142,7 @@ def test_a_model_of_classes_has_no_perplexity():
         TokenPerplexity.submit(pertinent.wrap(lambda texts: [[0.5, 0.5] for _ in texts]), [])
 
 
-def test_a_prompt_that_fails_does_not_take_the_others_down(model, monkeypatch):
+def test_a_failing_prompt_does_not_stop_the_others(model, monkeypatch):
     plain = model.compaction.holds
     spoilt = len(model.prepare(PROMPTS[1], "words").tokens.ids)
 
@@ -166,18 +167,24 @@ def test_progress_counts_every_removal(model):
     assert (seen[-1].done, seen[-1].total) == (4, 4)
 
 
-class Travelling(pertinent.Cluster):
-    """A worker in this process, to which the work travels as bytes, and from which the results do."""
+class PickledWorkers(LocalWorkers):
+    """A worker in this process to which tasks and inputs are sent as bytes, as are the results."""
 
-    def carry_out(self, run, task, items, total):
+    def results(self, task, items, total, *, quiet=False):
         task, items = pickle.loads(pickle.dumps((task, list(items))))
-        results = list(task.carry_out(replace(run, cluster=None, progress=False), items))
+        results = list(super().results(task, items, total, quiet=quiet))
         assert len(results) == total
         return iter(pickle.loads(pickle.dumps(results)))
 
 
-def test_a_cluster_has_the_answers_of_one_process(model):
+class PickledExecutor(LocalExecutor):
+    @contextmanager
+    def open(self, run):
+        yield PickledWorkers(run)
+
+
+def test_a_cluster_gives_the_result_of_one_process(model):
     own = {"draws": 2, "removals": ["slice-out", "pad-token"], "progress": False}
     here = pertinent.check_removal(model, PROMPTS, **own)
-    there = pertinent.check_removal(model, PROMPTS, cluster=Travelling(workers=1), **own)
+    there = pertinent.check_removal(model, PROMPTS, cluster=PickledExecutor(), **own)
     assert here.rows == there.rows

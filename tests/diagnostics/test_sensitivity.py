@@ -1,4 +1,4 @@
-"""Set sensitivity (Hsieh et al. 2021, Def. J.1): the features chosen for inputs nearby."""
+"""Set sensitivity (Hsieh et al. 2021, Def. J.1)."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ def linear(rows):
 
 
 def curved(rows):
-    """Which features matter depends on the input."""
+    """Return probabilities whose important features depend on the input."""
     rows = np.asarray(rows, dtype=float).reshape(len(rows), -1)
     p = 1 / (1 + np.exp(-np.sin(20 * rows).sum(axis=1)))
     return np.stack([1 - p, p], axis=1)
@@ -30,8 +30,8 @@ def table_model(function, **options):
     return pertinent.wrap(function, kind="table", **options)
 
 
-def test_it_is_the_largest_share_that_is_lost():
-    """Neighbours keep both of the features chosen, one of them, and none; the printed 1 - max gives 0."""
+def test_sensitivity_is_the_largest_lost_share():
+    """Compare with neighbours that keep both chosen features, one of them, and none."""
     e = pertinent.explain(table_model(linear), ROWS[0], "leave-one-out", sparsity=0.2)
     masks = ([0, 1], [1, 2], [3, 4])
     of = [_with_chosen(e, chosen) for chosen in masks]
@@ -44,11 +44,11 @@ def _with_chosen(explanation, members):
     return replace(explanation, chosen={0.2: np.isin(np.arange(10), members)})
 
 
-def test_against_plain_explanations_of_the_same_inputs():
+def test_sensitivity_equals_that_of_separate_explanations():
     model = table_model(curved)
     options = {"removal": "constant", "sparsity": (0.2, 0.5)}
-    found = pertinent.sensitivity(model, ROWS, "leave-one-out", radius=0.05, samples=6, seed=4, **options)
-    for e in found.explanations:
+    result = pertinent.sensitivity(model, ROWS, "leave-one-out", radius=0.05, samples=6, seed=4, **options)
+    for e in result.explanations:
         near = Ball(0.05, 6, "linf", 4).sample(e.input, model)
         for sparsity in (0.2, 0.5):
             lost = []
@@ -58,22 +58,22 @@ def test_against_plain_explanations_of_the_same_inputs():
                 mine = set(np.flatnonzero(e.mask(sparsity)))
                 lost.append(1 - len(mine & set(np.flatnonzero(other.mask(sparsity)))) / len(mine))
             assert e.measures[NAME][sparsity] == pytest.approx(max(lost))
-    assert 0 < found.mean("leave-one-out", NAME) < 1
-    assert found.better == {NAME: "lower"}
+    assert 0 < result.mean("leave-one-out", NAME) < 1
+    assert result.better == {NAME: "lower"}
 
 
-def test_luck_does_not_count_as_sensitivity():
-    """Nearly equal inputs are asked the same random questions."""
+def test_random_draws_do_not_count_as_sensitivity():
+    """Check that nearly equal inputs have the same random masks."""
     methods = ["leave-one-out", "shapley-sampling", "random"]
     options = {"removal": "constant", "budget": 20}
     near = pertinent.sensitivity(table_model(linear), ROWS, methods, radius=1e-4, **options)
     assert [near.mean(method, NAME) for method in methods[:2]] == [0.0, 0.0]
-    assert near.mean("random", NAME) > 0.5  # which is nothing but luck
+    assert near.mean("random", NAME) > 0.5  # by chance
     far = pertinent.sensitivity(table_model(curved), ROWS, methods, radius=2.0, **options)
     assert far.mean("leave-one-out", NAME) > 0.2
 
 
-def test_more_samples_and_a_larger_radius_find_no_less():
+def test_sensitivity_grows_with_samples_and_radius():
     model = table_model(curved)
     few, many = (
         pertinent.sensitivity(model, ROWS, "leave-one-out", radius=0.02, samples=n, removal="constant")
@@ -107,8 +107,8 @@ def test_images_stay_in_range_and_keep_their_features():
         assert 0 <= y.pixels.min() < y.pixels.max() <= 1
         assert np.abs(y.pixels - input.pixels).max() <= 0.3 + 1e-6
     assert len({y.fingerprint for y in near} | {input.fingerprint}) == 6
-    found = pertinent.sensitivity(model, image, "leave-one-out", features="patches:2", removal="constant")
-    assert len(found.explanations) == 1
+    result = pertinent.sensitivity(model, image, "leave-one-out", features="patches:2", removal="constant")
+    assert len(result.explanations) == 1
 
 
 def test_columns_move_by_their_standard_deviation():
@@ -119,7 +119,7 @@ def test_columns_move_by_their_standard_deviation():
     np.testing.assert_allclose(np.abs(near - ROWS[0]).max(axis=0), 0.1 * background.std(axis=0), rtol=0.05)
 
 
-def test_bad_input():
+def test_invalid_inputs_and_settings():
     words = pertinent.wrap(lambda texts: [[0.9, 0.1] for _ in texts])
     with pytest.raises(InputError, match="needs images or table rows of numbers"):
         pertinent.sensitivity(words, ["not bad"], "leave-one-out")
@@ -133,7 +133,7 @@ def test_bad_input():
             pertinent.sensitivity(table_model(linear), ROWS, **{"methods": "leave-one-out"} | options)
 
 
-def test_a_failure_nearby_is_recorded():
+def test_a_failure_of_a_neighbour_is_recorded():
     def refusing(rows):
         rows = np.asarray(rows, dtype=float)
         if ((rows[:, 0] > 5) & (rows[:, 0] != 6)).any():
@@ -142,23 +142,23 @@ def test_a_failure_nearby_is_recorded():
 
     rows = ROWS.copy()
     rows[1, 0] = 6
-    found = pertinent.sensitivity(
+    result = pertinent.sensitivity(
         table_model(refusing), rows, "leave-one-out", removal="constant", ids=list("abcd"), batch_size=1
     )
-    assert [(f.index, f.id) for f in found.failures] == [(1, "b")]
-    assert "not nearby" in found.failures[0].reason
-    assert [e.index for e in found.explanations] == [0, 2, 3]
+    assert [(f.index, f.id) for f in result.failures] == [(1, "b")]
+    assert "not nearby" in result.failures[0].reason
+    assert [e.index for e in result.explanations] == [0, 2, 3]
 
 
-def test_a_failure_of_every_method_counts_once_and_others_name_their_method():
+def test_failures_of_all_methods_are_merged():
     def picky(rows):
         rows = np.asarray(rows, dtype=float)
         if (rows[:, 0] == 0).any():
             raise ValueError("no first column")
         return linear(rows)
 
-    found = pertinent.sensitivity(
+    result = pertinent.sensitivity(
         table_model(picky), [ROWS[0], "none"], ["random", "leave-one-out"], removal="constant", batch_size=1
     )
-    assert [(f.index, f.method) for f in found.failures] == [(0, "leave-one-out"), (1, None)]
-    assert found.methods == ["random"]
+    assert [(f.index, f.method) for f in result.failures] == [(0, "leave-one-out"), (1, None)]
+    assert result.methods == ["random"]

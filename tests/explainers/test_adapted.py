@@ -1,4 +1,4 @@
-"""Methods from outside: functions, and explainers of shap, captum and lime, on games of known values."""
+"""Adapted functions and explainers of shap, captum and lime on games with known values."""
 
 import random
 import threading
@@ -15,7 +15,7 @@ ROW = np.array([1.0, 2.0, 1.0, -1.0])
 
 @pytest.fixture(scope="module")
 def linear():
-    """A linear model; without a feature its value is 0, so every score is weight × value."""
+    """Return a linear model with baseline 0, whose scores are weight × value."""
     return pertinent.wrap(
         lambda rows: np.asarray(rows, dtype=float) @ WEIGHTS,
         kind="table",
@@ -28,18 +28,18 @@ CALLS = []
 
 
 def counted(rows):
-    """The same linear model, which counts its rows."""
+    """Return the same linear model with a counter of its rows."""
     CALLS.append(len(rows))
     return np.asarray(rows, dtype=float) @ WEIGHTS
 
 
 def alone(game):
-    """What each feature adds to nothing."""
+    """Return the effect of each feature on the empty set."""
     return game(np.eye(game.n_features)) - game(np.zeros((1, game.n_features)))
 
 
 def drawn(game, samples=30):
-    """A noisy method that draws by the global generators, and asks several times."""
+    """Return scores with noise from the global generators, after several questions."""
     found = np.zeros(game.n_features)
     for _ in range(3):
         found += alone(game) + np.random.normal(size=game.n_features) + random.random()

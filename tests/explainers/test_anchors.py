@@ -1,4 +1,4 @@
-"""Anchors: bounds, samples and what they are counted for, the beam, and the sets found."""
+"""Anchors: bounds, samples and their reuse, the beam, and the resulting sets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pertinent.testing.games import Game, answer, play
 
 
 def rule(d, *clauses):
-    """Class 1 where all members of one of the clauses are kept."""
+    """Return a game that predicts class 1 if all members of a clause are kept."""
 
     def function(masks):
         holds = np.any([masks[:, list(c)].all(axis=1) for c in clauses], axis=0)
@@ -37,7 +37,7 @@ def rule(d, *clauses):
 
 
 def linear(d, seed, share=0.5):
-    """Class 1 where the weights kept sum to more than a share of all that is positive."""
+    """Return a game of class 1 if the kept weights sum to more than a share of the positive ones."""
     weights = np.random.default_rng([d, seed]).normal(size=d)
     least = share * weights.clip(0).sum()
 
@@ -49,7 +49,7 @@ def linear(d, seed, share=0.5):
 
 
 def find(game, k, *, target=1, seed=0, budget=1000, **settings):
-    """The finding for at most k features."""
+    """Return the finding for at most k features."""
     return play(Anchors(**settings), game, target=target, budget=budget, sparsities=(k / game.d,), seed=seed)
 
 
@@ -72,7 +72,7 @@ def test_bounds_are_those_of_a_plain_walk(level):
 
 
 def test_bounds_in_closed_form():
-    """From n draws that all hit, n · KL(1 ‖ q) = −n log q."""
+    """Check that n hits in n draws satisfy n · KL(1 ‖ q) = −n log q."""
     n = np.array([1.0, 10.0, 100.0])
     np.testing.assert_allclose(lower_bounds(np.ones(3), n, 3.0), np.exp(-3.0 / n), atol=1e-6)
     np.testing.assert_allclose(upper_bounds(np.ones(3), n, 3.0), 1.0)
@@ -92,7 +92,7 @@ def test_exploration_is_the_paper_s():
 
 @cache
 def some_samples():
-    """Samples of sets of several sizes, with the pairs (drawn for, kept) and the answers."""
+    """Return samples of sets of several sizes, with the pairs (drawn for, kept) and the answers."""
     game = linear(6, seed=1)
     samples = Samples(a_task(game), 0.5, np.random.default_rng(3))
     drawn_for = [(), (0,), (3,), (0, 3), (1, 4), (0, 1, 3)]
@@ -125,7 +125,7 @@ def test_samples_count_for_the_sets_they_are_fair_samples_of(parents):
 
 @pytest.mark.parametrize("keep", [0.3, 0.5])
 def test_reused_samples_are_unbiased(keep):
-    """The estimate of larger sets from samples of smaller ones, beside all masks enumerated."""
+    """Compare estimates for larger sets from samples of smaller ones with all masks."""
     game = linear(7, seed=2)
     hits, n = np.zeros(7), np.zeros(7)
     parent = np.isin(np.arange(7), [5])
@@ -187,7 +187,7 @@ def test_what_is_predicted_anyway_needs_no_feature():
 
 
 def test_the_target_need_not_be_what_is_predicted():
-    """Class 0 is predicted without feature 3, which no set that is kept can bring about."""
+    """Check a class that is only predicted without feature 3, so that no kept set leads to it."""
     found = find(rule(8, (3,)), 3, target=0)
     assert found.details["threshold reached"] is False
     assert 3 not in found.details["anchor"]
@@ -195,7 +195,7 @@ def test_the_target_need_not_be_what_is_predicted():
 
 @pytest.mark.parametrize("seed", [2, 4, 6, 7, 11])
 def test_as_a_plain_beam_search_with_true_precisions(seed):
-    """The same size wherever no precision is near the threshold, and a set as good within ε."""
+    """Compare sizes if no precision is near the threshold, and precisions within ε."""
     game = linear(7, seed=seed, share=0.3)
     beams = [list(beam.items()) for beam in plain.beam_search(game, most=4, beam=4, target=1)]
     best = [beam[0][1] for beam in beams]
@@ -214,7 +214,7 @@ def test_as_a_plain_beam_search_with_true_precisions(seed):
 
 
 def test_precision_is_that_of_all_masks_within_its_bounds():
-    """In at least 1 − δ of the runs, at every size, though sets are chosen for looking good."""
+    """Check coverage of at least 1 − δ at every size, despite the selection of good sets."""
     inside = total = 0
     for seed in range(24):
         game = linear(9, seed=seed % 4)
@@ -278,7 +278,7 @@ def test_too_little_budget_is_said():
 @pytest.mark.parametrize("k", [1, 2, 4, 7])
 @pytest.mark.parametrize("budget", [50, 1000])
 def test_one_run_serves_every_size(k, budget):
-    """A run for at most k features is the beginning of one for more."""
+    """Check that a run for at most k features is the beginning of a run for more."""
     game = linear(14, seed=8)
     explainer = Anchors()
     together = play(explainer, game, target=1, budget=budget, sparsities=(k / 14, 0.5), seed=4)
@@ -287,7 +287,7 @@ def test_one_run_serves_every_size(k, budget):
 
 
 def test_a_close_race_leaves_something_for_larger_sets():
-    """Single features are all alike here, and the budget would go on telling them apart."""
+    """Check that equal single features do not use up the budget."""
     game = Game(20, lambda masks: np.eye(2)[(masks.sum(axis=1) > 10).astype(int)])
     arms_of_one = START + SHARE * (1000 - START) + 1
     find(game, 8, fill=False)

@@ -1,4 +1,4 @@
-"""From coarse to fine: a known game on long texts, within the budget; scores agree between levels."""
+"""Coarse-to-fine explanations of long texts: a known game, the budget, agreement between levels."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ N_PARAGRAPHS, N_SENTENCES, N_WORDS = 60, 8, 20
 
 
 def long_text(n_paragraphs=N_PARAGRAPHS):
-    """About 10,000 words."""
+    """Return a text of about 10,000 words."""
     return "\n\n".join(
         " ".join(" ".join(f"p{p}s{s}w{w}" for w in range(N_WORDS)) + " ." for s in range(N_SENTENCES))
         for p in range(n_paragraphs)

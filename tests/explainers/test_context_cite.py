@@ -1,4 +1,4 @@
-"""ContextCite against scikit-learn's lasso, as the authors' package uses it; and its metrics."""
+"""ContextCite compared with scikit-learn's lasso as the authors' package uses it; its metrics."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SOURCES = ["Ann keeps the key.", "Bob keeps the map.", "Cleo keeps the lamp.", "
 
 
 def by_the_package(masks, outputs, n_tokens, alpha=0.01):
-    """`LassoRegression.fit` of context-cite 0.0.4."""
+    """Fit as `LassoRegression.fit` of context-cite 0.0.4."""
     scaler, model = (
         StandardScaler(),
         Lasso(alpha=alpha, random_state=0, fit_intercept=True, tol=1e-8, max_iter=10**5),

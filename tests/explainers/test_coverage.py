@@ -1,4 +1,4 @@
-"""Intervals of sampled values on games with rare or few distinct answers: they cover, or are unknown."""
+"""Coverage of the intervals of sampled values on games with rare or few distinct answers."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def coverage(method, game, budget, seeds=60):
 
 @pytest.mark.parametrize("budget", [12, 32, 60])
 def test_banzhaf_of_a_conjunction(budget):
-    """All answers but one are equal: an interval is unknown, or it covers."""
+    """Check a game with one deviating answer: its intervals cover or are unknown."""
     covered, stated = coverage("banzhaf", unanimity(6, range(6)), budget)
     assert covered > 0.85
     assert 0 < stated < 1
@@ -40,13 +40,13 @@ def test_banzhaf_of_a_rare_event(d, budget):
 @pytest.mark.parametrize("method", SAMPLED)
 @pytest.mark.parametrize("budget", [16, 21])
 def test_few_answers_about_a_majority(method, budget):
-    """A regression fits two distinct answers exactly by chance."""
+    """Check answers that a regression fits exactly by chance."""
     covered, _ = coverage(method, majority(7), budget)
     assert covered > 0.85
 
 
 def test_banzhaf_asks_for_distinct_masks():
-    """A sample without replacement: with almost all masks, the error is almost gone."""
+    """Check that the error nearly vanishes when nearly all masks are sampled without replacement."""
     game = additive(np.arange(1.0, 6.0))
     found = play(explainers.make("banzhaf"), game, budget=30)
     assert game.distinct == 30
@@ -78,7 +78,7 @@ def test_an_explanation_says_that_its_errors_are_unknown():
 
 @pytest.mark.parametrize("index", ["k-sii", "sii", "stii", "faith-shap", "banzhaf"])
 def test_errors_of_interactions_are_possible(index):
-    """Second differences of parity are at most twice its range."""
+    """Check that second differences of parity are at most twice its range."""
     game = Game(10, lambda masks: masks.sum(axis=1, keepdims=True) % 2.0)
     for seed in range(3):
         found = play(explainers.make("shapley-interactions", {"index": index}), game, budget=100, seed=seed)
@@ -89,7 +89,7 @@ def test_errors_of_interactions_are_possible(index):
 
 
 def test_errors_of_a_smooth_game_are_not_much_larger():
-    """The standard error of a mean of the same number of pairs."""
+    """Compare with the standard error of a mean of the same number of pairs."""
     weights = np.random.default_rng(0).normal(size=10)
     game = Game(10, lambda masks: 1 / (1 + np.exp(masks @ -weights[:, None])))
     every = all_coalitions(10)

@@ -1,4 +1,4 @@
-"""Inputs of the same size are asked the same questions: nearly equal inputs have nearly equal scores."""
+"""Inputs of the same size get the same questions, so nearly equal inputs have nearly equal scores."""
 
 import importlib
 
@@ -21,7 +21,7 @@ SAMPLED = ["shapley", "kernel-shap", "shapley-sampling", "lime", "banzhaf"]
 
 @pytest.mark.parametrize("method", SAMPLED)
 def test_a_tiny_change_of_the_input_changes_scores_little(method):
-    """Masks were drawn by the input's content: a change of 1e-6 moved scores by 55% to 94%."""
+    """Check a change of 1e-6, which moved scores by 55% to 94% when masks depended on the input's content."""
     row = np.random.default_rng(0).normal(size=12)
     one, two = (pertinent.explain(MODEL, own, method, budget=60) for own in (row, row + 1e-6))
     np.testing.assert_allclose(one.scores, two.scores, atol=1e-4)
@@ -55,7 +55,6 @@ def test_company_and_order_do_not_matter(method):
 
 
 def test_random_scores_differ_between_inputs():
-    """One order of features for all inputs may happen to be a good one."""
     one, other, again = pertinent.explain(MODEL, np.array([[1.0] * 12, [2.0] * 12, [1.0] * 12]), "random")
     assert not np.array_equal(one.scores, other.scores)
     np.testing.assert_array_equal(one.scores, again.scores)

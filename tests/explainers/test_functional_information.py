@@ -1,4 +1,4 @@
-"""Functional information: closed forms, and plain torch at the same noise."""
+"""Functional information compared with closed forms, and with plain torch at the same noise."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def sigmoid(z):
 
 
 def draws(input, shape, n, seed=0):
-    """The noise of the first n samples."""
+    """Return the noise of the first n samples."""
     return np.stack(
         [
             generator(seed, "noise", input.fingerprint, i).standard_normal(shape, dtype=np.float32)
@@ -32,7 +32,7 @@ def draws(input, shape, n, seed=0):
 
 @pytest.fixture(scope="module")
 def logistic():
-    """p(x) = σ(w·x + b) for class 1: ∂p/∂x = p (1 − p) w."""
+    """Return p(x) = σ(w·x + b) for class 1, with ∂p/∂x = p (1 − p) w."""
     module = torch.nn.Linear(4, 2)
     with torch.no_grad():
         module.weight.copy_(torch.tensor(np.stack([0 * W, W])))
@@ -42,7 +42,7 @@ def logistic():
 
 @pytest.mark.parametrize("target", [0, 1])
 def test_the_closed_form_of_a_logistic_model(logistic, target):
-    """w·z is normal, so E[p (1 − p)²] is an integral over one number."""
+    """Integrate E[p (1 − p)²] over the normal number w·z."""
     model = pertinent.wrap(logistic, kind="table", output="logit", background=BACKGROUND)
     e = pertinent.explain(
         model, X, method="functional-information", target=target, samples=4000, noise=0.5, seed=3
@@ -121,7 +121,7 @@ def test_it_shares_batches_with_gradients_without_noise():
 
 
 def test_a_plain_value_counts_by_its_square():
-    """f = w·x, whatever its sign: 4 σ² w²."""
+    """Check 4 σ² w² for f = w·x of either sign."""
     module = torch.nn.Linear(4, 1, bias=False)
     with torch.no_grad():
         module.weight.copy_(torch.tensor(W[None]))

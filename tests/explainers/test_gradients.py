@@ -1,4 +1,4 @@
-"""Gradient methods: closed forms, completeness, and captum at the same points."""
+"""Gradient methods compared with closed forms, completeness, and captum at the same points."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def probability(module, x, target):
 
 @pytest.fixture(scope="module")
 def bert():
-    """With weights so large that probabilities change by tenths."""
+    """Return a transformer with weights so large that probabilities change by tenths."""
     return pertinent.wrap(tiny.pair("bert", initializer_range=0.06))
 
 
@@ -59,7 +59,7 @@ def bert():
 
 @pytest.fixture(scope="module")
 def logistic():
-    """p(x) = σ(w·x + b) for class 1: ∂p/∂x = p (1 − p) w."""
+    """Return p(x) = σ(w·x + b) for class 1, with ∂p/∂x = p (1 − p) w."""
     module = torch.nn.Linear(4, 2)
     with torch.no_grad():
         module.weight.copy_(torch.tensor([[0.0, 0.0, 0.0, 0.0], [1.0, -2.0, 0.5, 0.0]]))
@@ -118,7 +118,7 @@ def test_a_group_of_columns_and_a_patch_sum_over_their_parts(logistic):
 
 
 def test_expected_gradients_are_exact_on_a_linear_model():
-    """p = x·w: the mean over a background that is used whole, whatever the points."""
+    """Check the mean over a background for p = x·w, for any points."""
 
     class Linear(torch.nn.Module):
         def forward(self, x):
@@ -150,7 +150,7 @@ class LinearImages(torch.nn.Module):
 @pytest.mark.parametrize("kind", ["image", None])
 @pytest.mark.parametrize("form", [np.asarray, list, torch.tensor])
 def test_expected_gradients_of_images_start_from_the_background(kind, form):
-    """p = x·w: exactly the mean over all background images."""
+    """Check the mean over all background images for p = x·w."""
     images, x = np.random.default_rng(0).random((6, 2, 5, 6)).astype(np.float32), np.ones((2, 5, 6))
     model = pertinent.wrap(LinearImages(), kind=kind, background=form(images[:5]), output="probability")
     e = pertinent.explain(model, x, method="expected-gradients", samples=35, target=1, features="pixels")
@@ -204,7 +204,7 @@ def test_captum_on_rows(target):
 
 
 def test_captum_on_word_embeddings(bert):
-    """The mask token's embedding in place of every word, special tokens kept."""
+    """Use the embedding of the mask token as baseline of every word, with special tokens kept."""
     text, target = tiny.text(8, seed=3), 1
     given = bert.prepare(text)
     ids = torch.tensor(given.tokens.ids)[None]
@@ -216,7 +216,7 @@ def test_captum_on_word_embeddings(bert):
 
 
 def test_expected_gradients_agree_with_many_integrated_ones():
-    """Captum's integrated gradients from every background row, averaged: the same within the errors."""
+    """Compare with captum's integrated gradients from every background row, within the errors."""
     module, x = network(5), row(5)
     background = np.random.default_rng(2).normal(size=(300, 5)).astype(np.float32)
     given = torch.tensor(x).repeat(300, 1)
@@ -267,7 +267,7 @@ def test_integrated_gradients_are_complete_on_rows_and_images():
 
 
 def test_expected_gradients_are_complete_in_expectation(bert):
-    """On texts from random words, on images from noise: p(x) − E p(x′) within the error of the sum."""
+    """Check p(x) − E p(x′) within the error of the sum, for random words and for noise."""
     text = tiny.text(4, seed=2)
     e = pertinent.explain(bert, text, method="expected-gradients", samples=600)
     rng = np.random.default_rng(0)
@@ -301,7 +301,7 @@ def test_more_points_integrate_better():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_probabilities_of_all_classes_sum_to_one_so_scores_sum_to_zero(bert, method):
-    """The class explained is the one asked for at every point, not the one predicted there."""
+    """Check that the requested class is explained at every point, not the class predicted there."""
     settings = {"samples": 5} if method == "expected-gradients" else {}
     scores = [
         pertinent.explain(bert, tiny.text(5), method=method, target=c, budget=10, **settings).scores

@@ -1,4 +1,4 @@
-"""LIME against the lime package's own regression, and its sampling against its definition."""
+"""LIME compared with the regression of the lime package, and its sampling with the definition."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_single_feature():
 
 
 def test_a_penalty_that_rounding_swallows_does_no_harm():
-    """The same feature twice: no inverse, but a solution that shares the effect."""
+    """Check duplicate features: the matrix is singular, but a solution shares the effect."""
     masks = np.array([[1, 1, 0], [0, 0, 1], [1, 1, 1], [0, 0, 0]], dtype=bool)
     values = masks @ np.array([[1.0], [1.0], [3.0]])
     scores, _ = ridge(masks, values, np.ones(4), alpha=1e-30)
@@ -125,7 +125,7 @@ def test_slopes_of_a_linear_model_are_its_coefficients_per_standard_deviation():
 
 
 def test_a_score_is_the_effect_of_being_in_the_bin_of_the_row():
-    """A model of bins alone is fitted exactly: 3 in the first quarter of the second column, else 0."""
+    """Check a model of bins, which is fitted exactly: 3 in the first quarter of the second column, else 0."""
     first = np.percentile(KNOWN[:, 1], 25)
     model = pertinent.wrap(
         lambda rows: 3.0 * (np.asarray(rows)[:, 1] <= first), output="value", background=KNOWN

@@ -1,4 +1,4 @@
-"""Texts of thousands of words: an answer, or an error that names a better method, soon."""
+"""Texts of thousands of words: a quick answer, or an error that names a better method."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def test_lime_of_ten_thousand_features():
 
 @pytest.mark.parametrize("alpha", [0.0, 0.3, 5.0])
 def test_few_masks_and_many_features_give_the_same_regression(alpha):
-    """By the matrix of masks, which is smaller, and by that of features."""
+    """Compare the regression by the smaller matrix of masks with that of features."""
     rng = np.random.default_rng(1)
     masks, values, weight = rng.random((12, 40)) < 0.5, rng.normal(size=(12, 2)), rng.uniform(0.2, 1, 12)
     share, root = weight / weight.sum(), np.sqrt(weight)[:, None]

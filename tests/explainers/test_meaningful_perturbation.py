@@ -1,4 +1,4 @@
-"""Meaningful perturbation, on models whose answer is known."""
+"""Meaningful perturbation on models with known answers."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from pertinent.explainers.robustness.meaningful_perturbation import LEVELS, neig
 
 
 def roughness(mask, power):
-    """Σ |m(u) − m(v)|^β over pixels beside and below each other, one by one."""
+    """Return Σ |m(u) − m(v)|^β over neighbouring pixels, one by one."""
     total = 0.0
     height, width = mask.shape
     for row in range(height):
@@ -48,7 +48,7 @@ def test_features_that_speak_against_the_target_are_kept():
 
 
 def test_the_mask_is_where_the_formula_is_least():
-    """One feature: m minimises λ₁ (1 − m) + σ(w m + b), found on a fine grid."""
+    """Compare with the minimum of λ₁ (1 − m) + σ(w m + b) on a fine grid, for one feature."""
     weight, bias, cost = 8.0, -3.0, 0.5
     model = pertinent.wrap(logistic([weight], bias), kind="table", output="logit")
     e = explain(model, np.ones(1), removal="constant", deletion_weight=cost, learning_rate=0.01)
@@ -67,7 +67,7 @@ def test_what_costs_more_than_it_destroys_is_kept():
 
 
 def test_a_saturated_prediction_is_destroyed():
-    """Its gradient at the whole input is nothing; the start is not there."""
+    """Check a model without gradient at the whole input, where the descent does not start."""
     model = pertinent.wrap(logistic([60.0, 0.0, 60.0], -20.0), kind="table", output="logit")
     e = explain(model, np.ones(3), removal="constant")
     assert e.prediction.values[0] == pytest.approx(1.0, abs=1e-12)

@@ -1,4 +1,4 @@
-"""Occlusion and Grad-CAM, where the answer is known."""
+"""Occlusion and Grad-CAM on models with known answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WEIGHTS = np.random.default_rng(0).normal(size=(6, 8))
 
 
 def model():
-    """A regressor that is linear in the pixels."""
+    """Return a regressor that is linear in the pixels."""
     return pertinent.wrap(lambda x: (x[:, 0] * WEIGHTS).sum(axis=(1, 2)), kind="image", output="value")
 
 
@@ -34,7 +34,7 @@ def test_a_pixel_gets_the_mean_of_the_windows_over_it():
 
 
 def test_a_patch_is_covered_if_half_of_it_is():
-    """Windows of 4 × 4 pixels over patches of 2 × 2: two by two patches."""
+    """Cover patches of 2 × 2 pixels by windows of 4 × 4."""
     found = explain("patches:2", window=4, stride=2)
     blocks = WEIGHTS.reshape(3, 2, 4, 2).sum(axis=(1, 3))
     drops, counts = np.zeros((3, 4)), np.zeros((3, 4))

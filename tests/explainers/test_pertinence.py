@@ -1,4 +1,4 @@
-"""Which features are present and must go, and which are absent and would have to come."""
+"""Features that are present and must go, and features that are absent and would have to appear."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ METHODS = {
 
 
 def linear(weights, bias, kind, **options):
-    """Two classes, of which the first is predicted while weights · x + bias > 0."""
+    """Return two classes; the first is predicted while weights · x + bias > 0."""
 
     class Module(torch.nn.Module):
         def forward(self, x):
@@ -30,7 +30,7 @@ def linear(weights, bias, kind, **options):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_white_pixels_must_go_and_black_ones_must_come(method):
-    """Two white pixels speak for the class, two black ones would speak against it, two do not matter."""
+    """Check two white pixels that support the class, two black ones that would oppose it, and two others."""
     weights, pixels = [3.0, 3.0, -3.0, -3.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0, 1.0, 0.0]
     model = linear(weights, -4.0, "image")
     image = np.array(pixels).reshape(1, 2, 3)
@@ -41,7 +41,7 @@ def test_white_pixels_must_go_and_black_ones_must_come(method):
 
 
 def test_a_constant_removal_says_what_is_absent():
-    """Black on white: the removal's 1 is absent, so black pixels are what must go."""
+    """Check black on white: the removal's 1 is absent, so black pixels must go."""
     model = linear([-3.0, -3.0, 3.0, 3.0], -0.5, "image")
     image = np.array([0.0, 0.0, 1.0, 1.0]).reshape(1, 2, 2)
     removal = removals.make("constant", {"value": 1.0})
@@ -52,7 +52,7 @@ def test_a_constant_removal_says_what_is_absent():
 
 
 def test_columns_move_towards_or_away_from_the_mean():
-    """Whatever their units: the second column is a thousand times the first."""
+    """Check columns of different units: the second is a thousand times the first."""
     background = np.array([[-2.0, -2000.0, -2.0], [0.0, 0.0, 0.0], [2.0, 2000.0, 2.0]])
     model = linear([1.0, -0.001, 0.0], 0.4, "table", background=background)
     e = pertinent.explain(model, np.array([1.0, 100.0, 1.5]), "counterfactual", progress=False)

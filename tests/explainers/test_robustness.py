@@ -1,4 +1,4 @@
-"""Explainers by robustness, on games whose answers are known."""
+"""Explainers by robustness on games with known answers."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ D = 12
 
 
 def play(explainer, radius, d=D, seed=0):
-    """Run an explainer on a game: the radius of each set that is attacked."""
+    """Run an explainer on a game, which returns the radius of each attacked set."""
     prediction = np.array([0.9, 0.1])
     task = Task(d, 0, prediction, 10**9, (0.5,), np.random.default_rng(seed))
     steps, answer = explainer.explain(task), None
@@ -88,7 +88,7 @@ def test_where_nothing_can_be_attacked_there_is_no_order(settings, criterion):
 
 @pytest.mark.parametrize("settings", [("greedy", {}), ("greedy-as", {"subsets": 200})])
 def test_choice_ends_where_all_that_is_left_is_as_good(settings):
-    """With features 3 and 7 as they are, nothing can be attacked: no other is better than the next."""
+    """Check a game without attacks once features 3 and 7 are fixed: all others are equal."""
     method, own = settings
     explainer = explainers.make(method, own | {"chosen": 0.8})
     found, asked = play(
@@ -110,7 +110,7 @@ def test_features_that_are_all_as_good_have_the_same_score():
 
 
 def test_greedy_can_choose_several_in_a_step():
-    """Each step attacks one set for each feature left; the last step takes what is wanted still."""
+    """Count one attack per remaining feature and step."""
     share = 2 / D
     explainer = explainers.make("greedy", {"step": share, "chosen": 5 / D})
     found, asked = play(explainer, lambda attacked: 1.0 + float(np.arange(D) @ ~attacked))

@@ -1,4 +1,4 @@
-"""Searches: where they start, what they ask, what they accept, and what they find."""
+"""Searches: their starts, questions, moves and results."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ both = pytest.mark.parametrize("objective", BOTH)
 
 
 def search(explainer, game, k, **options):
-    """The one set of k features that a search chose."""
+    """Return the only set of k features that a search chose."""
     sparsity = k / game.d
     return play(explainer, game, sparsities=(sparsity,), **options).chosen[sparsity]
 
@@ -70,7 +70,7 @@ def optimum(game, k, target=0):
 
 
 def uniform_over_features(inclusions, n, k):
-    """The p-value of inclusion counts, which are negatively correlated: n sets of k out of d."""
+    """Return the p-value of inclusion counts of n sets of k out of d, which are negatively correlated."""
     d = len(inclusions)
     share = k / d
     statistic = ((inclusions - n * share) ** 2).sum() / (n * share * (1 - share)) * (d - 1) / d
@@ -93,7 +93,7 @@ def test_all_sets_judged_means_the_optimum(kind, objective, k):
 
 @pytest.mark.parametrize("kind", SEARCHES, ids=lambda c: c.name)
 def test_one_search_for_each_size(kind):
-    """Sparsities that mean the same number of features share one search."""
+    """Check that sparsities with the same number of features share one search."""
     game = random_interactions(8, seed=2)
     found = play(kind(), game, budget=100, sparsities=(0.05, 0.1, 0.5, 1.0))
     assert [int(mask.sum()) for mask in found.chosen.values()] == [1, 1, 4, 8]
@@ -123,7 +123,7 @@ def test_objectives_are_known_by_name(kind):
 
 @pytest.mark.parametrize("first", [0, 4, 8])
 def test_exhaustive_search_keeps_the_best_of_all_chunks(first):
-    """Sets come in the order of their features, so the best is in the first or the last chunk."""
+    """Check sets in the order of their features, with the best in the first or the last chunk."""
     weights = np.zeros(15)
     weights[first : first + 7] = 1.0
     game = additive(weights)
@@ -155,7 +155,7 @@ def test_exhaustive_search_refuses_what_would_not_end(explainer, d, budget, allo
 
 @pytest.mark.parametrize("d", [5, 8])
 def test_random_search_is_uniform_over_sets(d):
-    """Also where sets are drawn until they are distinct (d = 8), not only where all are listed (d = 5)."""
+    """Check rejection sampling (d = 8) and a shuffled list of all sets (d = 5)."""
     k, budget, seeds = 3, 6, 1500
     counts = dict.fromkeys(combinations(range(d), k), 0)
     for seed in range(seeds):
@@ -169,7 +169,7 @@ def test_random_search_is_uniform_over_sets(d):
 
 @pytest.mark.parametrize("kind", [RandomSearch, ParallelLocalSearch], ids=lambda c: c.name)
 def test_every_feature_is_as_likely_among_many_sets(kind):
-    """C(30, 10) is 30 million; the authors' code never drew feature 0 there."""
+    """Check C(30, 10), about 30 million sets, of which the authors' code never drew feature 0."""
     d, k = 30, 10
     inclusions, n = np.zeros(d), 0
     for seed in range(400):
@@ -222,7 +222,7 @@ def test_local_search_starts_uniformly_over_sets():
 
 
 def test_local_search_proposes_swaps_uniformly():
-    """Each feature inside is as likely to leave, and each outside as likely to enter."""
+    """Check that all features inside leave, and all outside enter, with equal frequency."""
     d, k = 7, 3
     left, entered = np.zeros(d), np.zeros(d)
     for seed in range(2000):
@@ -238,7 +238,7 @@ def test_local_search_proposes_swaps_uniformly():
 
 @pytest.mark.parametrize("objective", BOTH)
 def test_a_walk_moves_only_to_what_is_better(objective):
-    """With so many neighbours none is met twice, so each proposal is one swap from the best state so far."""
+    """Check proposals one swap from the best state, with so many neighbours that none is met twice."""
     d, k = 300, 150
     game = random_interactions(d, seed=6, order=1)
     search(ParallelLocalSearch(runs=1, objective=objective), game, k, budget=120)
@@ -259,7 +259,7 @@ def test_an_equally_good_set_is_not_better():
 
 
 def test_walks_do_not_mix():
-    """Each walk's proposals stay one swap from that walk's own best state."""
+    """Check that the proposals of each walk are one swap from its best state."""
     d, k, runs = 300, 150, 3
     game = random_interactions(d, seed=7, order=1)
     search(ParallelLocalSearch(runs=runs), game, k, budget=runs * 30)
@@ -272,7 +272,7 @@ def test_walks_do_not_mix():
 
 
 def test_a_proposal_already_seen_is_walked_through():
-    """On a small board every set is reached, one swap from a set seen before."""
+    """Check that every set of a small board is reached, one swap from a set seen before."""
     game = random_table(8, seed=8)
     search(ParallelLocalSearch(runs=1), game, 4, budget=69)
     assert game.distinct == 69
@@ -281,7 +281,7 @@ def test_a_proposal_already_seen_is_walked_through():
 
 
 def test_local_search_finds_the_optimum_of_ten_features():
-    """Where the budget covers all sets (C(10, 5) = 252), and by walking when it does not."""
+    """Check a budget that covers all C(10, 5) = 252 sets, and one that does not."""
     games = [random_interactions(10, seed=seed) for seed in range(150)]
     for budget in (1000, 200):
         found = [
@@ -293,7 +293,7 @@ def test_local_search_finds_the_optimum_of_ten_features():
 
 
 def test_local_search_finds_the_optimum_of_fourteen_features():
-    """1000 of 3432 sets: 100 of 100 games when this was written, 33 for random search."""
+    """Check 1,000 of 3,432 sets: 100 of 100 games at the time of writing, 33 for random search."""
     hits, by_chance = [], []
     for seed in range(60):
         game = random_interactions(14, seed=seed)
@@ -306,7 +306,7 @@ def test_local_search_finds_the_optimum_of_fourteen_features():
 
 
 def test_local_search_is_as_good_as_the_plain_one():
-    """The paper's algorithm in a single loop, at a budget that leaves both room for mistakes."""
+    """Compare with the paper's algorithm in one loop, at a budget where neither is perfect."""
     ours, plain = [], []
     for seed in range(60):
         game = random_interactions(12, seed=seed)
@@ -333,7 +333,7 @@ def test_a_fork_has_one_branch_for_each_size():
 
 
 def judged_sets(game, k, objective="sufficiency"):
-    """The sets of k features that were asked for, as the search sees them."""
+    """Return the sets of k features that the search asked for."""
     sets = game.masks if objective == "sufficiency" else ~game.masks
     return sets[sets.sum(axis=1) == k]
 
@@ -394,7 +394,7 @@ def test_a_budget_too_small_to_spread_is_refused(kind):
 @pytest.mark.parametrize("kind", [*BUDGETED, ExhaustiveSearch], ids=lambda c: c.name)
 @both
 def test_a_trajectory_is_what_was_asked(kind, objective):
-    """Worked out again from the questions themselves."""
+    """Recompute the trajectory from the questions."""
     sparsity, k = 0.4, 4
     game = Smooth(10, seed=3).game()
     found = play(
@@ -423,7 +423,7 @@ def test_a_trajectory_is_what_was_asked(kind, objective):
 
 
 def test_what_prepares_a_search_is_no_part_of_its_trajectory():
-    """A quarter of the budget is LIME's; the figure in the paper begins after it."""
+    """Check that the trajectory starts after the quarter of the budget that LIME uses."""
     found = play(OrderedSearch(trajectory=True), Smooth(10, seed=3).game(), budget=100, sparsities=(0.5,))
     assert found.details["trajectory"]["5"][0][0] > 20
 
@@ -496,7 +496,7 @@ def test_taylor_search_asks_what_the_plain_one_asks(objective, budget, width, st
 
 @both
 def test_taylor_search_climbs_straight_where_the_gradient_is_right(objective):
-    """Log-odds that are linear: every swap it tries first is the best there is."""
+    """Check linear log-odds, where every first swap is the best one."""
     game = Smooth(16, seed=1, pairs=0.0).game()
     chosen = search(TaylorSearch(objective=objective), game, 5, target=1, budget=120)
     expected, _ = best_subset(game, 5, target=1, objective=objective)
@@ -543,7 +543,7 @@ def test_gradient_search_asks_what_the_plain_one_asks(objective, budget, options
 
 
 def test_gradient_search_judges_where_it_ended():
-    """The last question is for a value, so no update is in vain."""
+    """Check that the last question is for a value, so that no update is wasted."""
     for budget in (4, 5, 42, 60, 100):
         game = Smooth(9, seed=0).game()
         search(GradientSearch(), game, 3, budget=budget)
@@ -552,7 +552,7 @@ def test_gradient_search_judges_where_it_ended():
 
 @both
 def test_one_descent_serves_all_sizes(objective):
-    """It chooses for each what it would choose for that one alone, at the price of one descent."""
+    """Check that each size gets the result of a separate descent, at the cost of one."""
     explainer = GradientSearch(objective=objective)
     game = Smooth(20, seed=4).game()
     together = play(explainer, game, target=1, budget=150, sparsities=(0.1, 0.2, 0.5), seed=3).chosen
@@ -567,7 +567,7 @@ def test_one_descent_serves_all_sizes(objective):
 
 @both
 def test_gradient_search_goes_most_of_the_way_to_the_optimum(objective):
-    """From where it starts, in log-odds that are linear."""
+    """Check linear log-odds."""
     gained, possible = 0.0, 0.0
     for seed in range(10):
         smooth = Smooth(12, seed=seed, pairs=0.0)
@@ -609,7 +609,7 @@ def test_settings_are_checked(kind, setting, value):
 @settings(max_examples=200, deadline=None, derandomize=True, database=None)
 @given(scores=st.lists(st.integers(-3, 3), min_size=1, max_size=8), data=st.data())
 def test_sets_come_in_order_each_once(scores, data):
-    """Small whole numbers, so that many totals are equal."""
+    """Check small whole numbers, so that many totals are equal."""
     scores = np.array(scores, dtype=float)
     k = data.draw(st.integers(1, len(scores)))
     found = list(in_order(scores, k))
@@ -626,7 +626,7 @@ def test_sets_come_in_the_order_of_sorting_them_all(d, k):
 
 
 def test_sets_are_made_one_by_one():
-    """C(400, 200) has 119 digits."""
+    """Check C(400, 200), a number of 119 digits."""
     scores = np.random.default_rng(0).normal(size=400)
     tracemalloc.start()
     start = time.process_time()
@@ -670,14 +670,14 @@ def test_thompson_search_asks_no_set_twice(objective, options, budget):
 
 @pytest.mark.parametrize("budget", [60, 69])
 def test_thompson_search_goes_on_where_it_knows_all_neighbours(budget):
-    """Up to every set but one, with uniform sets where it has nothing better to propose."""
+    """Check up to all sets except one, with uniform sets when there is no better proposal."""
     game = Smooth(8, seed=4, strength=3.0).game()
     search(ThompsonSearch(), game, 4, target=1, budget=budget)
     assert game.distinct == len(game.masks) == budget
 
 
 def test_thompson_search_finds_the_optimum_of_ten_features():
-    """200 of 252 sets, so the best is missed by bad luck only."""
+    """Check 200 of 252 sets, so that the best one is rarely missed."""
     hits = []
     for seed in range(100):
         game = as_probabilities(random_interactions(10, seed=seed))
@@ -688,7 +688,7 @@ def test_thompson_search_finds_the_optimum_of_ten_features():
 
 @both
 def test_thompson_search_learns_a_linear_game(objective):
-    """A hundred of C(40, 10) = 847,660,528 sets."""
+    """Check a hundred of C(40, 10) = 847,660,528 sets."""
     found = []
     for seed in range(10):
         smooth = Smooth(40, seed=seed, pairs=0.0)
@@ -702,7 +702,7 @@ def test_thompson_search_learns_a_linear_game(objective):
 
 @both
 def test_thompson_search_knows_certainty_from_doubt(objective):
-    """p = 0 and p = 1 have log-odds of their own, not those of one half."""
+    """Check that p = 0 and p = 1 have other log-odds than one half."""
     d, k = 12, 4
     wanted = np.arange(d) < k
 
@@ -719,13 +719,13 @@ def test_thompson_search_knows_certainty_from_doubt(objective):
 
 
 def marginal_likelihood(design, response, noise, prior):
-    """log N(y; 0, τ² (CCᵀ + ν I))."""
+    """Return log N(y; 0, τ² (CCᵀ + ν I))."""
     covariance = prior * (design @ design.T + noise * np.eye(len(response)))
     return multivariate_normal(None, covariance).logpdf(response)
 
 
 def likeliest_of_a_grid(design, response):
-    """The ν of a grid, and the τ² anywhere, of which the evidence is likeliest."""
+    """Return the ν of a grid and the τ² that maximise the evidence."""
     mean_power = (design**2).sum() / len(response)
     found = []
     for ratio in (0.01, 0.03, 0.1, 0.3, 1, 3, 10):
@@ -740,7 +740,10 @@ def likeliest_of_a_grid(design, response):
 
 @pytest.mark.parametrize("answers", [30, 7])
 def test_draws_have_the_mean_and_covariance_of_the_posterior(answers):
-    """θ ~ N(0, τ² I) and y = Cθ + noise of variance ν τ²: with L = Cᵀ(CCᵀ + νI)⁻¹, Ly and τ²(I − LC)."""
+    """Check the mean Ly and the covariance τ²(I − LC), with L = Cᵀ(CCᵀ + νI)⁻¹.
+
+    The prior is θ ~ N(0, τ² I), and y = Cθ + noise of variance ν τ².
+    """
     rng = np.random.default_rng(0)
     sets = uniform_sets(rng, answers, 8, 3)
     evidence = sets @ rng.normal(size=8) + rng.normal(size=answers) / 2
@@ -774,7 +777,7 @@ def test_the_likeliest_noise_and_prior(d):
 
 
 def test_equal_answers_are_no_evidence():
-    """All θ are drawn from the prior, whose variance is then zero."""
+    """Check that all θ are drawn from the prior, whose variance is then zero."""
     sets = uniform_sets(np.random.default_rng(0), 12, 8, 3)
     for some in (sets, sets[:5]):
         drawn = LinearPosterior(np.random.default_rng(1)).draw(
@@ -784,7 +787,7 @@ def test_equal_answers_are_no_evidence():
 
 
 def test_the_noise_is_followed_step_by_step():
-    """After a few fits to the same answers it is as likely as the likeliest of all."""
+    """Check that a few fits to the same answers reach the most likely noise."""
     rng = np.random.default_rng(0)
     sets = uniform_sets(rng, 60, 10, 4)
     clear, weight = sets @ rng.normal(size=10), np.ones(60)
@@ -802,7 +805,7 @@ def test_the_noise_is_followed_step_by_step():
 
 
 def moved_by_swaps(theta, start, limit):
-    """The start after its best swaps, one at a time, while they gain."""
+    """Return the start after its best swaps, one at a time, while they gain."""
     moved = start.copy()
     for _ in range(limit):
         worst = min(np.flatnonzero(moved), key=lambda i: theta[i])
@@ -825,7 +828,7 @@ def test_proposals_make_the_best_swaps_toward_the_largest(k):
 
 @pytest.mark.parametrize(("d", "k"), [(9, 4), (7, 2), (6, 5)])
 def test_the_best_exchange_is_the_best_new_one_of_a_few_features(d, k):
-    """Of all sets that differ in at most two of the best features outside and two of the worst inside."""
+    """Compare with all sets that differ in at most two of the best features outside and the worst inside."""
     rng = np.random.default_rng(d)
     every = as_masks(combinations(range(d), k), d)
     base, theta = every[0], rng.normal(size=d)

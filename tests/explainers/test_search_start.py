@@ -1,4 +1,4 @@
-"""Local searches that begin where another explainer says: what they cost, and that they lose nothing."""
+"""Local searches that start at the result of another explainer: their cost and their gain."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SPARSITIES = (0.1, 0.2, 0.5)
 
 @dataclass(frozen=True)
 class Guess(Explainer):
-    """Scores that are given, for one evaluation."""
+    """A method with fixed scores, for one evaluation."""
 
     name = "guess"
     paper = "–"
@@ -42,7 +42,7 @@ class Guess(Explainer):
 
 
 def game_and_guess(d, seed, noise, strength=1.0):
-    """A game with interactions, and its weights with errors of this size."""
+    """Return a game with interactions, and its weights with errors of this size."""
     smooth = Smooth(d, seed, strength)
     scores = smooth.parameters[1] + noise * np.random.default_rng(seed).normal(size=d)
     return smooth.game(), Guess(tuple(scores.tolist()))
@@ -56,7 +56,7 @@ def sufficiency(game, finding, target=1):
 @every_search
 @pytest.mark.parametrize("budget", [10, 30, 100, 300])
 def test_a_fair_guess_helps_most_when_there_is_little_budget_and_never_hurts(kind, budget):
-    """Games of 40 features; the errors of the guess are as large as what it guesses at."""
+    """Check games of 40 features, with errors of the guess as large as the weights."""
     gains = []
     for seed in range(24 if budget < 300 else 8):
         game, guess = game_and_guess(40, seed, noise=0.3, strength=0.3)
@@ -72,7 +72,7 @@ def test_a_fair_guess_helps_most_when_there_is_little_budget_and_never_hurts(kin
 @every_search
 @pytest.mark.parametrize("budget", [30, 100])
 def test_a_guess_that_knows_nothing_costs_little(kind, budget):
-    """It takes one evaluation and the place of one of the sets to begin with."""
+    """Check that it costs one evaluation and one of the first sets."""
     losses = []
     for seed in range(30):
         game, guess = game_and_guess(30, seed, noise=100.0, strength=0.3)
@@ -105,7 +105,7 @@ def test_what_is_found_is_no_worse_than_the_start(kind, objective, budget):
 
 @every_search
 def test_the_start_is_paid_for(kind):
-    """The engine's meter counts it once, and every sparsity has so much less."""
+    """Check that the meter counts it once, and that every sparsity has that much less."""
     game = Smooth(14, 0).game()
     options = {"removal": "constant", "sparsity": (0.2, 0.5), "budget": 60}
     alone = pertinent.explain(as_model(game), np.ones(14), method=kind(), **options)
@@ -124,7 +124,7 @@ def test_the_start_is_paid_for(kind):
 
 @every_search
 def test_a_search_of_all_sets_needs_no_start(kind):
-    """With the budget for all sets the start would only take one of them away."""
+    """Check that the start is not run if the budget covers all sets."""
     game = Smooth(8, 1).game()
     guess = Guess(tuple(range(8)))
     budget = comb(8, 4)

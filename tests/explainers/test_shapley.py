@@ -1,4 +1,4 @@
-"""`shapley`: its Gaussian process is what it claims to be, and better than kernel-shap."""
+"""`shapley`: its Gaussian process compared with all terms, and its error with that of kernel-shap."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PRIORS = [
 
 
 def by_hand(prior):
-    """Every term of the process: its basis functions, their variances, and what each gives to the values."""
+    """Return the basis functions of the process, their variances, and their parts of the values."""
     variances = [np.prod(prior.r[list(t)]) * (1 + prior.linear * (len(t) == 1)) for t in ODD_SETS]
     basis = np.array([CORNERS[:, list(t)].prod(axis=1) for t in ODD_SETS])
     shares = np.array([[2 / len(t) if i in t else 0.0 for i in range(D)] for t in ODD_SETS])
@@ -44,7 +44,7 @@ def test_the_closed_forms_are_sums_over_all_odd_sets(prior):
 
 
 def test_the_terms_have_these_shapley_values():
-    """A product of ±1 over a set of odd size gives 2 / |T| to each of its members."""
+    """Check that a product of ±1 over a set of odd size gives 2 / |T| to each of its members."""
     for members in ODD_SETS:
         masks = CORNERS > 0
         found = _exact(CORNERS[:, list(members)].prod(axis=1), masks)
@@ -106,7 +106,7 @@ def test_standard_errors_cover_the_truth():
 
 @pytest.mark.parametrize("times", [4, 5, 10, 20])
 def test_standard_errors_of_permutations_cover_the_truth(times):
-    """However few permutations there are: 4d evaluations are two of them, each with its reverse."""
+    """Check few permutations: 4d evaluations are two of them, each with its reverse."""
     inside = []
     for seed in range(150):
         game = _sparse_game(10, seed)
@@ -142,7 +142,7 @@ def _sparse_game(d, seed):
 
 
 def _exact(values, masks):
-    """Shapley values of a table, by averaging over all orders."""
+    """Return the Shapley values of a table as the average over all orders."""
     from itertools import permutations
 
     place = {mask.tobytes(): value for mask, value in zip(masks, values, strict=True)}

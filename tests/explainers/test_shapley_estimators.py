@@ -1,4 +1,4 @@
-"""Sampled Shapley values: without bias, efficient, with true errors, and `shapley` ahead of the others."""
+"""Sampled Shapley values: bias, efficiency, coverage, and the error of `shapley` compared with others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def many_runs(method, game, budget, n=400):
 
 @pytest.mark.parametrize("budget", [9, 16, 30])
 def test_permutations_are_without_bias(budget):
-    """One order, an order and its reverse, four orders: the mean of many runs is the exact value."""
+    """Compare the mean of many runs of one, two and four orders with the exact value."""
     game = sparse_game(8, seed=3)
     found = many_runs("shapley-sampling", game, budget)
     standard_error = found.std(axis=0, ddof=1) / np.sqrt(len(found))
@@ -35,7 +35,7 @@ def test_permutations_are_without_bias(budget):
 
 @pytest.mark.parametrize("method", ["kernel-shap", "shapley"])
 def test_the_bias_of_a_fitted_model_is_a_small_part_of_its_error(method):
-    """A regression on random masks has a small bias; a posterior mean shrinks, by 0.11 of the error."""
+    """Check the small bias of a regression, and the shrinkage of a posterior mean by 0.11 of the error."""
     game = sparse_game(8, seed=3)
     found = many_runs(method, game, budget=60, n=200)
     bias = found.mean(axis=0) - game.shapley[0]
@@ -53,7 +53,7 @@ def test_scores_sum_to_the_gain_to_rounding(method, times):
 
 @pytest.mark.parametrize(("times", "most"), [(2, 0.75), (3, 0.5), (5, 0.5), (10, 0.4), (20, 0.3)])
 def test_shapley_has_a_smaller_error_than_the_others(times, most):
-    """Than kernel-shap and antithetic permutations."""
+    """Compare with kernel-shap and antithetic permutations."""
     errors = {"kernel-shap": [], "shapley-sampling": [], "shapley": []}
     for seed in range(12):
         game = sparse_game(12, seed)
@@ -66,7 +66,7 @@ def test_shapley_has_a_smaller_error_than_the_others(times, most):
 
 @pytest.mark.parametrize("times", [5, 10, 20])
 def test_standard_errors_of_shapley_cover_the_truth(times):
-    """More than 95% here: of games with sets of all sizes a process knows more than it claims."""
+    """Check coverage above 95%, because the process underestimates its accuracy on sets of all sizes."""
     inside = []
     for seed in range(40):
         game = sparse_game(10, seed, sets=25, largest=8)
@@ -76,7 +76,7 @@ def test_standard_errors_of_shapley_cover_the_truth(times):
 
 
 def majority(weights):
-    """1 with more than half of the weight, else 0; its Shapley values are those of all masks."""
+    """Return a weighted majority, with Shapley values from all masks."""
     d = len(weights)
 
     def values(masks):
@@ -88,7 +88,7 @@ def majority(weights):
 @pytest.mark.parametrize("method", ["shapley", "kernel-shap", "shapley-sampling"])
 @pytest.mark.parametrize("times", [10, 20])
 def test_standard_errors_cover_the_truth_of_hard_decisions(method, times):
-    """Few orders and few masks change a majority: a feature that changed nothing is not known to be zero."""
+    """Check features without an effect in few orders or masks, whose value may still not be zero."""
     game = majority(np.array([9, 8, 7, 5, 5, 4, 4, 3, 2, 2, 1, 1]))
     covered = []
     for seed in range(15):
@@ -105,7 +105,7 @@ def test_kernel_shap_does_not_explode_near_its_smallest_budget(budget):
 
 
 def test_standard_errors_of_kernel_shap_are_those_of_fits_without_each_pair():
-    """By hand: leave each sampled pair out, and fit the others with the same weights."""
+    """Refit without each sampled pair, with the same weights."""
     game = sparse_game(6, seed=2, sets=10)
     drawn = draw_coalitions(6, 14, np.random.default_rng(0))
     both = np.concatenate([drawn.pairs, ~drawn.pairs])
@@ -122,7 +122,7 @@ def test_standard_errors_of_kernel_shap_are_those_of_fits_without_each_pair():
 
 
 def test_early_stopping_is_right_on_a_game_without_an_even_part():
-    """A sigmoid model against an opposing baseline: the top 3 are those of all masks when it stops."""
+    """Check a sigmoid model with an opposing baseline: its top 3 are those of all masks when it stops."""
     weights = np.array([1.5, -1.2, 1.0, 0.6, -0.5, 0.4, 0.3, -0.3, 0.2, 0.1, 0.1, 0.05])
 
     def probabilities(rows):

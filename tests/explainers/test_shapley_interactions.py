@@ -1,4 +1,4 @@
-"""Interactions of pairs: indices against their definitions, the process against Bayes' rule, coverage."""
+"""Interactions of pairs: indices and their definitions, the process and Bayes' rule, coverage."""
 
 from itertools import combinations
 
@@ -85,7 +85,7 @@ def test_shapley_values_beside_pairs_add_up(budget):
 
 
 def test_a_pair_of_a_unanimity_game():
-    """[1 and 3 are kept]: together they do everything, and alone nothing."""
+    """Check [1 and 3 are kept], where only both together have an effect."""
     found = games.play(made(), games.unanimity(6, [1, 3]))
     values = found.interactions.values[0]
     assert values[1, 3] == values[3, 1] == pytest.approx(1)
@@ -112,7 +112,7 @@ def test_exact_triples_are_those_of_the_definition(name, expected):
 
 
 def test_pairs_and_features_beside_triples_are_aggregated_as_in_k_sii():
-    """By Bernoulli's numbers: 1, −1/2, 1/6 (Bordt & von Luxburg 2023)."""
+    """Check Bernoulli's numbers 1, −1/2, 1/6 (Bordt & von Luxburg 2023)."""
     index, sets = INDICES_OF_THREE["k-sii"], list(combinations(range(D), 3))
     triples = reference.shapley_triples(TABLE[:, 0])
     pairs, single = reference.shapley_pairs(TABLE[:, 0]), shapley_values_of(TABLE)[:, 0].copy()
@@ -136,7 +136,7 @@ def test_features_pairs_and_triples_explain_the_prediction(budget):
 
 @pytest.mark.parametrize("d", [3, 30])
 def test_a_triple_of_a_unanimity_game(d):
-    """[0, 1 and 2 are kept]: exact from all masks of three features, close from 2,000 of 30."""
+    """Check [0, 1 and 2 are kept], exact for three features and close with 2,000 masks of 30."""
     found = games.play(of_three("sii"), games.unanimity(d, [0, 1, 2]), budget=2000)
     triples = np.array(found.details["triples"]["values"])
     assert triples[0] == pytest.approx(1, abs=0.1)
@@ -186,7 +186,7 @@ def test_top_triples_are_named_and_saved(tmp_path):
 
 @pytest.mark.parametrize("name", INDEX_NAMES)
 def test_the_posterior_is_that_of_a_regression_on_all_sets(name):
-    """The closed forms against Bayes' rule with a weight for each of the 2^d sets."""
+    """Compare the closed forms with Bayes' rule with a weight for each of the 2^d sets."""
     index, masks = INDICES[name], np.concatenate([full_mask(D), design(D, 9, 0)])
     prior = Prior(np.array([0.1, 0.5, 0.3, 0.6, 0.2]), linear=2.5, noise=1e-3, even_noise=2e-3)
     place = 1 << np.arange(D)
@@ -240,7 +240,7 @@ def test_a_game_of_pairs_is_recovered_from_few_masks():
 
 @pytest.mark.parametrize("name", INDEX_NAMES)
 def test_intervals_cover_the_truth(name):
-    """1.96 standard errors, over smooth games with more than pairs."""
+    """Check 1.96 standard errors on smooth games with more than pairs."""
     covered = []
     for seed in range(6):
         game = games.Smooth(10, seed).game()
@@ -255,7 +255,7 @@ def test_intervals_cover_the_truth(name):
 
 
 def test_intervals_cover_the_truth_of_a_vote():
-    """A prior fitted to all answers predicts them too well, and is sure of what it does not know."""
+    """Check a game for which a prior fitted to all answers overfits."""
     covered = []
     for seed in range(4):
         votes = np.random.default_rng(seed).uniform(1, 10, 10)
@@ -275,7 +275,7 @@ def test_pairs_are_for_the_target_alone():
 
 
 def stopping(game, budget, has_listener=False, **settings):
-    """The finding with early stopping, and what was published."""
+    """Return the finding with early stopping, and the published findings."""
     d = game.d
     prediction = game.values(np.ones((1, d)))[0]
     rule, rng = EarlyStopping(**settings) if settings else None, np.random.default_rng(0)
@@ -328,7 +328,7 @@ def test_publishes_pairs_while_it_goes_on():
 
 
 def test_standard_errors_include_the_removals_draws():
-    """Rows of a background are drawn at random: pairs differ from draw to draw, and their errors say so."""
+    """Check that pairs vary with the random background rows as much as their errors state."""
     rng = np.random.default_rng(0)
     background = rng.normal(size=(300, 4))
     model = pertinent.wrap(
@@ -346,9 +346,9 @@ def test_standard_errors_include_the_removals_draws():
 @pytest.mark.parametrize("name", INDEX_NAMES)
 @pytest.mark.parametrize("budget", [30, 300])
 def test_games_without_interactions(name, budget):
-    """Of an additive game nothing interacts, and the errors are as small; those of a constant are unknown.
+    """Check that an additive game has no interactions and small errors; those of a constant are unknown.
 
-    With 14 equations for 14 features STII, which counts sets of three, cannot be sure of that.
+    With 14 equations for 14 features STII, which counts sets of three, has large errors.
     """
     unsure = name == "stii" and budget == 30
     for weights in (np.zeros(14), np.arange(14.0)):

@@ -1,4 +1,4 @@
-"""`shapley` walks the trees of a model where that gives what its masks would, and says so."""
+"""`shapley` walks the trees of a model if this gives the values of its masks, and records it."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The process behind `shapley`: its gradient, its search, and its masks."""
+"""The Gaussian process of `shapley`: its gradient, its search, and its masks."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_the_gradient_is_that_of_the_log_posterior(point, with_even):
 
 
 def test_the_log_posterior_is_the_density_of_the_answers_at_the_best_scales():
-    """Up to a constant: its difference between two priors is that of scipy's densities."""
+    """Compare differences between two priors with scipy's densities; constants cancel."""
     x, odd, even = answers(columns=1)
     n, d = x.shape
     one, other = points()[:2]
@@ -97,7 +97,7 @@ def test_the_inverse_of_a_triangle(n):
 
 
 def test_the_posterior_is_that_of_all_terms():
-    """Bayes' rule on the coefficients of all odd sets."""
+    """Compare with Bayes' rule on the coefficients of all odd sets."""
     from itertools import combinations, product
 
     d = 4
@@ -124,7 +124,7 @@ def test_the_posterior_is_that_of_all_terms():
 
 
 def _foretold(k, y, i):
-    """The mean of an answer given the others."""
+    """Return the mean of an answer given the others."""
     others = np.delete(np.arange(len(y)), i)
     return k[i, others] @ np.linalg.solve(k[np.ix_(others, others)], y[others])
 
@@ -149,7 +149,7 @@ def test_masks_go_on_from_those_that_are_known():
 
 
 def test_the_first_masks_span_all_features():
-    """With the full mask d − 1 of them do, so additive games are solved with 2d evaluations."""
+    """Check that d − 1 masks and the full mask solve additive games with 2d evaluations."""
     for seed in range(20):
         masks = np.concatenate([np.ones((1, 9), bool), spread_pairs(NONE, 8, np.random.default_rng(seed))])
         assert np.linalg.matrix_rank(np.where(masks, 1.0, -1.0)) == 9
@@ -165,13 +165,13 @@ def test_spread_masks_are_less_alike_than_random_ones_of_the_same_sizes():
 
 
 def likeness(masks):
-    """The sum of the fourth powers of the cosines of different masks."""
+    """Return the sum of the fourth powers of the cosines of different masks."""
     x = np.where(masks, 1.0, -1.0)
     return ((x @ x.T / masks.shape[1]) ** 4).sum() - len(x)
 
 
 def self_dual(d, seed):
-    """A sigmoid model against an opposing baseline, its answers to d pairs of masks, and its values."""
+    """Return a sigmoid model with an opposing baseline, its answers to d pairs of masks, and its values."""
     from pertinent.masks import all_coalitions, shapley_values_of
 
     weight = np.random.default_rng(seed).normal(size=d)
@@ -187,7 +187,7 @@ def self_dual(d, seed):
 
 
 def test_a_game_without_an_even_part_is_not_taken_for_linear_and_free_of_noise():
-    """f(S) + f(not S) is constant: 1.96 standard errors cover the values all the same."""
+    """Check coverage of 1.96 standard errors when f(S) + f(not S) is constant."""
     covered = []
     for seed in range(20):
         masks, values, complements, truth = self_dual(10, seed)
@@ -207,7 +207,7 @@ def test_the_scale_of_the_even_part_does_not_matter_unless_it_hardly_varies():
 
 
 def test_hard_decisions_have_honest_errors():
-    """A weighted majority of 12: three features that explain 59 answers do not explain the rest."""
+    """Check a weighted majority of 12: three features that explain 59 answers do not explain the rest."""
     from pertinent.masks import all_coalitions, shapley_values_of
 
     weights = np.array([9, 8, 7, 5, 5, 4, 4, 3, 2, 2, 1, 1])

@@ -1,4 +1,4 @@
-"""The sum of single effects against a plain version, and on games whose answer is known."""
+"""The sum of single effects compared with a plain version, and on games with known answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pertinent.testing.games import Game, play
 
 
 def plain(masks, y, n_effects, weights, steps=50):
-    """Alg. 1 of Wang et al. 2020 in loops, without small effects; the first effect never vanishes."""
+    """Run Alg. 1 of Wang et al. 2020 in loops, without small effects; the first effect never vanishes."""
     x = masks - masks.mean(axis=0)
     y = y - y.mean()
     n, d = x.shape
@@ -60,7 +60,7 @@ def test_scores_are_those_of_the_plain_version(seed):
 
 
 def needle(d, place, rng):
-    """One feature matters much, all others a little."""
+    """Return a game with one strong feature and many weak ones."""
     small = 0.2 * rng.standard_normal(d)
     return lambda masks: (8.0 * masks[:, place] + masks @ small)[:, None]
 

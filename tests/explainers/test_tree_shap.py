@@ -1,4 +1,4 @@
-"""tree-shap gives what exact-shapley gives, in one walk; what it cannot give, it says."""
+"""tree-shap gives the values of exact-shapley in one walk, or an error."""
 
 import numpy as np
 import pytest
@@ -55,7 +55,7 @@ LOGITS = {
 
 
 def margins(model, rows):
-    """The sums over the trees of a boosted classifier, by its own code; of two classes both log-odds."""
+    """Return the sums over the trees of a boosted classifier by its code; two log-odds for two classes."""
     if hasattr(model, "decision_function"):
         found = model.decision_function(rows)
     elif isinstance(model, xgboost.XGBModel):
@@ -163,7 +163,7 @@ def test_a_row_that_fails_takes_no_other_with_it():
 
 
 def test_many_rows_share_the_trees():
-    """A walk for each of several batches, but the trees are read once for a background."""
+    """Count a walk for each batch, and one reading of the trees for a background."""
     wrapped = pertinent.wrap(RandomForestClassifier(**SMALL).fit(ROWS, TWO), background=ROWS)
     found = pertinent.explain(wrapped, ROWS, "tree-shap", batch_size=1000)
     alone = pertinent.explain(wrapped, ROWS[9], "tree-shap")

@@ -5,7 +5,7 @@ import pytest
 
 import pertinent
 from pertinent.errors import InputError, PertinentError
-from pertinent.inputs.annotations import marked_features
+from pertinent.inputs.annotations import mark_features
 from pertinent.inputs.image import image_input
 from pertinent.inputs.table import table_input
 
@@ -31,29 +31,29 @@ TEXT = WORDS.prepare("not bad, not at all")  # not | bad | , | not | at | all
     ],
 )
 def test_forms(marks, members):
-    assert np.flatnonzero(marked_features(marks, TEXT)).tolist() == members
+    assert np.flatnonzero(mark_features(marks, TEXT)).tolist() == members
 
 
 def test_pairs_of_texts():
     pair = WORDS.prepare(("one two", "three four"))
-    assert np.flatnonzero(marked_features([(1, 0, 5), (0, 4, 7)], pair)).tolist() == [1, 2]
+    assert np.flatnonzero(mark_features([(1, 0, 5), (0, 4, 7)], pair)).tolist() == [1, 2]
     with pytest.raises(InputError, match=r"spans \(segment, start, end\)"):
-        marked_features([(0, 5)], pair)
+        mark_features([(0, 5)], pair)
 
 
 def test_columns_and_pixels():
     row = table_input({"age": 39, "job": "clerk", "zip": 1})
-    assert marked_features(["zip", "age"], row).tolist() == [True, False, True]
+    assert mark_features(["zip", "age"], row).tolist() == [True, False, True]
     image = image_input(np.zeros((1, 4, 4)), "patches:2")
     pixels = np.zeros((4, 4), dtype=bool)
     pixels[0, :3] = pixels[1, 0] = True  # three of four pixels of the first patch, one of the second
-    assert marked_features(pixels, image).tolist() == [True, False, False, False]
+    assert mark_features(pixels, image).tolist() == [True, False, False, False]
     pixels[1, 2:] = True
-    assert marked_features(pixels, image).tolist() == [True, True, False, False]
+    assert mark_features(pixels, image).tolist() == [True, True, False, False]
     half = np.zeros((4, 4), dtype=bool)
     half[3] = True
     with pytest.raises(InputError, match="No feature of the input is marked"):
-        marked_features(half, image)
+        mark_features(half, image)
 
 
 @pytest.mark.parametrize(
@@ -76,9 +76,9 @@ def test_columns_and_pixels():
 )
 def test_what_is_no_mark(marks, message):
     with pytest.raises(PertinentError, match=message):
-        marked_features(marks, TEXT)
+        mark_features(marks, TEXT)
 
 
 def test_spans_are_of_texts():
     with pytest.raises(InputError, match="`annotations` must be booleans"):
-        marked_features([(0, 1)], table_input([1.0, 2.0]))
+        mark_features([(0, 1)], table_input([1.0, 2.0]))

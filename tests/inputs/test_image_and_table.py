@@ -51,7 +51,7 @@ def test_another_number_of_superpixels_is_said():
     ],
 )
 def test_values_are_written_as_people_write_them(value, shown):
-    assert table_input({"a": value, "b": "text"}).shown()[0] == shown
+    assert table_input({"a": value, "b": "text"}).value_texts()[0] == shown
 
 
 def test_images_may_be_files_or_pictures(tmp_path):
@@ -86,7 +86,7 @@ def test_columns_and_groups():
     given = table_input([30, 0, 1, 2.5], columns)
     assert given.features == ("age", "colour", "size")
     assert given.columns == ((0,), (1, 2), (3,))
-    assert given.shown() == ("30", "blue=1", "2.5")
+    assert given.value_texts() == ("30", "blue=1", "2.5")
 
 
 def test_bad_rows():

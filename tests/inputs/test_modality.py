@@ -38,7 +38,7 @@ def test_an_input_is_the_same_after_it_was_saved_and_read(kind):
     for field in fields(input):
         if field.name not in ("raw", "tokens"):
             np.testing.assert_equal(getattr(again, field.name), getattr(input, field.name))
-    np.testing.assert_equal(again.own_features, input.own_features)
+    np.testing.assert_equal(again.features_argument, input.features_argument)
 
 
 @pytest.mark.parametrize(
@@ -71,6 +71,6 @@ def test_an_unknown_kind_is_an_error():
 @pytest.mark.parametrize("kind", INPUTS)
 def test_defaults_suit_the_modality(kind):
     modality = modality_named(kind)
-    named = {modality.default_removal, modality.removal_for(None)}
+    named = {modality.default_removal, modality.default_removal_for(None)}
     named |= {modality.fixed_baseline, modality.drawn_baseline}
     assert named <= set(removals.for_kind(kind))

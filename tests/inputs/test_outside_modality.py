@@ -104,7 +104,7 @@ def test_gradients_attacks_and_neighbours_follow_its_values(example, model):
 
 
 def test_a_modality_without_a_network_cannot_be_learned(model):
-    with pytest.raises(InputError, match="names no `scorer`"):
+    with pytest.raises(InputError, match="has no `scorer`"):
         pertinent.fit(model, [SERIES + i / 100 for i in range(20)], method="amortized-shapley", **QUIET)
 
 
@@ -126,7 +126,7 @@ def test_the_command_line_reads_it_for_a_model_of_the_users_own(example, tmp_pat
 
 def test_a_saved_series_needs_its_modality_to_be_read(model, monkeypatch):
     plain = pertinent.explain(model, SERIES, method="leave-one-out", **QUIET).to_dict()
-    assert pertinent.Explanation.from_dict(plain).input.own_features == "segments:12"
+    assert pertinent.Explanation.from_dict(plain).input.features_argument == "segments:12"
     known = {name: cls for name, cls in modalities.all().items() if name != "time-series"}
     monkeypatch.setattr(modalities, "_classes", known)
     with pytest.raises(

@@ -32,7 +32,7 @@ def test_segments_of_any_number(given):
 def test_segments_are_named_by_their_numbers():
     cut = image_input(PHOTO, HALVES)
     assert cut.features == ("segment -2", "segment 9")
-    assert image_input(PHOTO, cut.own_features).features == cut.features
+    assert image_input(PHOTO, cut.features_argument).features == cut.features
 
 
 def test_other_segments_have_other_fingerprints():
@@ -59,9 +59,9 @@ def test_models_take_segments():
     module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 3))
     for model in (pertinent.wrap(module), pertinent.wrap(lambda x: x.mean((2, 3)), output="value")):
         given = model.prepare(PHOTO, HALVES)
-        again = model.prepare(given.raw, given.own_features)
+        again = model.prepare(given.raw, given.features_argument)
         assert again.features == given.features and again.fingerprint == given.fingerprint
-        assert model.prepare(PHOTO, "patches:2").own_features == "patches:2"
+        assert model.prepare(PHOTO, "patches:2").features_argument == "patches:2"
 
 
 SPANS = [(8, 13), (0, 3)]
@@ -143,12 +143,12 @@ def test_truncated_spans_are_said(transformer):
 
 def test_spans_are_the_same_when_prepared_or_read_again(transformer):
     given = transformer.prepare(TEXT, SPANS)
-    again = transformer.prepare(given.raw, given.own_features)
+    again = transformer.prepare(given.raw, given.features_argument)
     read = input_from_dict(given.to_dict(), given.features)
     assert given.fingerprint == again.fingerprint == read.fingerprint
-    np.testing.assert_array_equal(read.own_features, given.own_features)
+    np.testing.assert_array_equal(read.features_argument, given.features_argument)
     assert transformer.prepare(TEXT, SPANS[:1]).fingerprint != given.fingerprint
-    assert transformer.prepare(TEXT, "sentences").own_features == "sentences"
+    assert transformer.prepare(TEXT, "sentences").features_argument == "sentences"
 
 
 def test_table_rows_have_columns_alone():

@@ -31,7 +31,7 @@ def test_a_missing_value_is_nan(nothing):
     assert mixed.values[0] == "x" and np.isnan(mixed.values[1])
     assert numbers.fingerprint == table_input({"a": 1.5, "b": float("nan")}).fingerprint
     assert mixed.fingerprint == table_input({"a": "x", "b": float("nan")}).fingerprint
-    assert mixed.shown() == ("x", "missing")
+    assert mixed.value_texts() == ("x", "missing")
 
 
 def test_all_nans_are_the_same():
@@ -133,7 +133,7 @@ def test_odd_values_reach_the_model(value):
     assert set(seen) == {value.astype("M8[us]").item() if isinstance(value, np.datetime64) else value}
     again = table_input([1.0, value])
     assert again.fingerprint == e.input.fingerprint != table_input([1.0, "other"]).fingerprint
-    assert len(e.input.shown()) == 2
+    assert len(e.input.value_texts()) == 2
     assert all(type(plain) in (bool, int, float, str) for plain in e.input.to_dict()["values"])
 
 

@@ -1,4 +1,4 @@
-"""What tests of learned explainers share."""
+"""Helpers of the tests of learned explainers."""
 
 import json
 
@@ -6,7 +6,7 @@ from pertinent.learners.fitted_network import DIGEST, digest_of
 
 
 def write_digest(folder):
-    """Write the digest of the changed files in a fitted explainer's folder, so that they are looked at."""
+    """Write the digest of the changed files in a fitted explainer's folder, so that they are read."""
     path = folder / "pertinent.json"
     card = json.loads(path.read_text())
     del card[DIGEST]

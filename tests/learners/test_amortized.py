@@ -1,4 +1,4 @@
-"""Learned Shapley values: what the network learns, what is kept, what is refused, and local adaption."""
+"""Learned Shapley values: the training, the files, refusals, and local adaption."""
 
 import json
 import random
@@ -13,11 +13,11 @@ from pertinent.asks import Network, NetworkOutputs
 from pertinent.errors import FileError, InputError, ModelError, SettingError
 from pertinent.explainers.base import Task
 from pertinent.explainers.shapley.shapley_sampling import ShapleySampling
-from pertinent.learners.base import normalized
 from pertinent.learners.methods.amortized_shapley import AmortizedShapley, combined
 from pertinent.learners.network_trainer import ExampleCollator, TrainingExamples
 from pertinent.learners.networks.scorer import feature_scores
 from pertinent.learners.networks.token_scorers import TokenScorer
+from pertinent.learners.score_arrays import normalized
 from pertinent.models.transformer import TransformerModel
 from pertinent.runs.explanation_steps import REPEATED
 from pertinent.stats import spearman
@@ -78,7 +78,7 @@ def error(found, exact):
 
 @pytest.fixture
 def rows(monkeypatch):
-    """The rows that the explained model is asked for."""
+    """Return the rows that the explained model is asked about."""
     asked = []
     submit = TransformerModel.submit
 
@@ -255,7 +255,9 @@ def test_references_are_used_again(model, fitted, folder, rows):
     assert sum(rows) <= PILOTS
     some = pertinent.fit(model, TEXTS[:20], teacher_explanations=pertinent.read(file), **FEW)
     assert some.network.card["examples"] == 18
-    with pytest.raises(SettingError, match="made with the removal 'attention-mask', but it is 'mask-token'"):
+    with pytest.raises(
+        SettingError, match="must be 'attention-mask', as for the teacher, but got 'mask-token'"
+    ):
         pertinent.fit(model, TEXTS, teacher_explanations=file, removal="mask-token", progress=False)
 
 
@@ -263,7 +265,7 @@ def test_references_of_any_method(model):
     fitted = pertinent.fit(model, TEXTS[:10], teacher="exact-shapley", epochs=1, progress=False)
     assert np.isfinite(fitted.network.card["sampling_variances"]).all()
     with pytest.raises(
-        SettingError, match="`classes` must be 'predicted', because gradient has scores for one"
+        SettingError, match="`classes` must be 'predicted', because gradient scores only one class"
     ):
         pertinent.fit(model, TEXTS[:4], teacher="gradient", classes="all", progress=False)
 
@@ -278,7 +280,7 @@ def test_another_model_is_refused(fitted, folder):
     other = pertinent.wrap(changed)
     with pytest.raises(ModelError, match="fitted to another model"):
         pertinent.explain(other, NEW[0], fitted)
-    with pytest.raises(FileError, match="no explanations of this model"):
+    with pytest.raises(FileError, match="`teacher_explanations` must explain this model"):
         pertinent.fit(other, TEXTS, teacher_explanations=folder / "teacher.parquet", progress=False)
     function = pertinent.wrap(lambda texts: [[0.5, 0.5]] * len(texts))
     with pytest.raises(ModelError, match="fitted to another model"):
@@ -287,11 +289,11 @@ def test_another_model_is_refused(fitted, folder):
 
 def test_another_removal_or_target_or_scale_is_refused(model, fitted):
     with pytest.raises(
-        SettingError, match=r"fitted with the removal 'attention-mask'.*not with 'mask-token'"
+        SettingError, match="`removal` must be 'attention-mask', as the explainer was fitted with"
     ):
         pertinent.explain(model, NEW[0], fitted, removal="mask-token")
     target = (pertinent.explain(model, NEW[0], fitted).target + 1) % 3
-    with pytest.raises(SettingError, match="for the predicted class alone"):
+    with pytest.raises(SettingError, match="must be the predicted class of this explainer"):
         pertinent.explain(model, NEW[0], fitted, target=target)
     with pytest.raises(SettingError, match="`scale` must be 'natural'"):
         pertinent.explain(model, NEW[0], fitted, scale="logit")
@@ -300,8 +302,8 @@ def test_another_removal_or_target_or_scale_is_refused(model, fitted):
 @pytest.mark.parametrize(
     ("inputs", "options", "error", "said"),
     [
-        ("one text", {}, InputError, "Several inputs are needed"),
-        (["w1 w2"], {}, InputError, "At least 2 inputs"),
+        ("one text", {}, InputError, "must be several inputs"),
+        (["w1 w2"], {}, InputError, "at least 2 usable inputs"),
         (["w1 w2", ""], {}, InputError, "Input 1: The text is empty"),
         (TEXTS, {"method": "amortised-shapley"}, SettingError, "Did you mean 'amortized-shapley'"),
         (TEXTS, {"validation_fraction": 1.0}, SettingError, "must be above 0 and below 1"),
@@ -340,7 +342,7 @@ def test_normalized_scores_add_up(model, fitted):
 
 
 class Said(Network):
-    """Says what it was told to."""
+    """A network with fixed outputs."""
 
     fingerprint = b"said"
 
@@ -397,7 +399,7 @@ def test_the_parts_are_weighted_by_what_is_known_of_their_errors(m):
 
 
 class SamePermutations(ShapleySampling):
-    """Draws depend on the name: these are the permutations that local adaption draws."""
+    """A method that draws the permutations of local adaption, because draws depend on the name."""
 
     name = AmortizedShapley.name
 

@@ -1,4 +1,4 @@
-"""CXPlain: the shares of the loss by hand, the divergence by hand, and what is learned."""
+"""CXPlain: shares of the loss and divergences computed by hand, and the training."""
 
 import numpy as np
 import pytest
@@ -83,7 +83,7 @@ def test_what_is_learned(model, tmp_path):
     e = pertinent.explain(model, new[0], loaded)
     np.testing.assert_allclose(e.scores, found[0], atol=1e-6)
     assert e.evaluations == 1
-    with pytest.raises(SettingError, match="for the predicted class alone"):
+    with pytest.raises(SettingError, match="must be the predicted class of this explainer"):
         pertinent.explain(model, new[0], fitted, target=1 - e.target)
 
 

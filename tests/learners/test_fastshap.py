@@ -1,4 +1,4 @@
-"""FastSHAP: the loss by hand, what minimises it, what is asked of the model, and what is learned."""
+"""FastSHAP: its loss by hand, the minimum of the loss, the questions to the model, and the training."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def lesson_of(game, samples, seed=0):
-    """What is learned of a game, all of its columns."""
+    """Return the targets of a game, for all of its columns."""
     model = as_model(game)
     input = model.prepare(np.ones(game.d))
     found = play(CoalitionValues(samples=samples), game, seed=seed)
@@ -34,7 +34,7 @@ def lesson_of(game, samples, seed=0):
 
 
 def loss(scores, lesson, deviation=None):
-    """The loss of one input."""
+    """Return the loss of one input."""
     tensors = {
         name: torch.tensor(np.asarray(array, dtype=np.float64))[None] for name, array in lesson.items()
     }
@@ -45,7 +45,7 @@ def loss(scores, lesson, deviation=None):
 
 
 def minimum(lesson, columns, d):
-    """The scores that minimise the loss, normalized, by Newton's method: the loss is quadratic."""
+    """Return the normalized scores that minimise the quadratic loss, by Newton's method."""
     start = torch.zeros(columns * d, dtype=torch.float64)
 
     def flat(scores):
@@ -121,7 +121,7 @@ def test_coalitions_come_in_pairs_and_their_values_are_the_games():
 
 
 def interacting(rows):
-    """A game of four columns in which the second and third interact."""
+    """Return a game of four columns in which the second and third interact."""
     x = np.asarray(rows, dtype=float)
     return x[:, 0] + 2 * x[:, 1] * x[:, 2] - x[:, 3]
 
@@ -170,7 +170,7 @@ def test_answers_are_used_again_and_others_refused(model, tmp_path):
     )
     np.testing.assert_array_equal(*(pertinent.explain(model, ROWS[0], f).scores for f in (first, again)))
     other = pertinent.explain(model, ROWS[:10], "leave-one-out", progress=False)
-    with pytest.raises(SettingError, match="must be of coalition-values"):
+    with pytest.raises(SettingError, match="must be those of coalition-values"):
         pertinent.fit(model, ROWS[:10], "fastshap", teacher_explanations=other, **few)
 
 
@@ -187,7 +187,7 @@ def test_all_classes_at_once():
 
 
 def test_fresh_coalitions_are_asked_for_in_every_step():
-    """In each epoch the model answers as many masks as the teacher asked for; better scores are learned."""
+    """Check that each epoch costs as many masks as the teacher, and that scores become more accurate."""
     asked = []
 
     def counting(rows):
@@ -211,7 +211,7 @@ def test_fresh_coalitions_are_asked_for_in_every_step():
 
 
 def test_fresh_targets_are_the_models_answers_on_the_scale(monkeypatch):
-    """On log-odds an additive model has no loss, whatever coalitions are drawn."""
+    """Check that an additive model on log-odds has no loss, for any coalitions."""
 
     def classes(rows):
         p = 1 / (1 + np.exp(-(np.asarray(rows, dtype=float) @ np.array([1.0, -2.0, 0.5]))))

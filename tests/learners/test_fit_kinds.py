@@ -1,4 +1,4 @@
-"""Explainers fitted to images, tables and any model of texts: what is learned, kept and refused."""
+"""Explainers fitted to images, tables and any model of texts: training, files and refusals."""
 
 import json
 
@@ -32,13 +32,13 @@ def correlation(model, fitted, inputs, exact, **options):
 
 
 def same(model, inputs, *fits, **options):
-    """Whether explainers give the very same scores."""
+    """Return whether explainers give identical scores."""
     own = [pertinent.explain(model, inputs, each, progress=False, **options) for each in fits]
     return all(np.array_equal(a.scores, b.scores) for a, b in zip(*own, strict=True))
 
 
 def people(n, seed):
-    """Rows of a number, a colour, a number that may be missing, and one that does nothing."""
+    """Return rows of a number, a color, a number that may be missing, and one without effect."""
     rng = np.random.default_rng(seed)
     ages, colours = rng.integers(20, 60, n).tolist(), rng.choice(COLOURS, n).tolist()
     debts = np.where(rng.random(n) < 0.2, np.nan, rng.normal(size=n).round(2)).tolist()
@@ -49,7 +49,7 @@ def people(n, seed):
 
 
 def rated(rows):
-    """Additive: the Shapley values of a row are known."""
+    """Rate rows additively, so that their Shapley values are known."""
     return np.array([[worth(*row[:3])] for row in rows], dtype=float)
 
 
@@ -114,7 +114,7 @@ def test_the_embedded_tables(tmp_path):
         exact = pertinent.explain(model, new, "shapley-sampling", samples=60, removal=SOME, progress=False)
         assert correlation(model, fit, new, exact, removal=SOME) > 0.5
         assert same(model, new, fit, pertinent.load_explainer(tmp_path / name), removal=SOME)
-        with pytest.raises(SettingError, match="fitted with the removal 'background:rows=10'"):
+        with pytest.raises(SettingError, match="must be 'background:rows=10', as the explainer"):
             pertinent.explain(model, new[0], fit)
 
 
@@ -190,7 +190,7 @@ def sentences(n, seed):
 
 
 def liked(texts):
-    """Two classes, by good and bad words."""
+    """Return two classes by good and bad words."""
     points = [2.0 * (t.count("good") + t.count("fine") - t.count("bad") - t.count("poor")) for t in texts]
     p = 1 / (1 + np.exp(-np.array(points)))
     return np.column_stack([1 - p, p])
@@ -306,7 +306,7 @@ def test_an_explainer_knows_its_folder_and_digest(rater, tmp_path):
     loaded = pertinent.load_explainer(tmp_path / "f", digest=one.digest)
     assert (loaded.folder, loaded.digest) == (tmp_path / "f", one.digest)
     assert two.digest != one.digest
-    with pytest.raises(FileError, match=f"another explainer .* {one.digest}, not {two.digest}"):
+    with pytest.raises(FileError, match=f"`digest` must be .* {one.digest}, but got {two.digest}"):
         pertinent.load_explainer(tmp_path / "f", digest=two.digest)
 
 
@@ -337,11 +337,11 @@ def test_a_damaged_configuration_is_refused(fitted, tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"labels": [1, 2]}, "leave out `labels`"),
+        ({"labels": [1, 2]}, "`labels` must be None"),
         ({"method": "cxplain", "labels": [1]}, "`labels` must be one for each of 2 inputs"),
         ({"method": "cxplain", "classes": "all"}, "`classes` must be 'predicted' for cxplain"),
         ({"method": "cxplain", "scale": "logit"}, "`scale` must be natural for cxplain"),
-        ({"method": "fastshap", "teacher": "lime"}, "leave out `teacher`"),
+        ({"method": "fastshap", "teacher": "lime"}, "`teacher` must be None"),
         ({"loss": "mae"}, "mae"),
     ],
 )
@@ -353,5 +353,5 @@ def test_what_a_method_cannot_learn(rater, options, said):
 def test_images_with_other_channels_are_refused():
     model = pertinent.wrap(lambda images: [[0.5, 0.5]] * len(images), kind="image")
     images = [np.zeros((1, 4, 4)), np.zeros((3, 4, 4)), np.zeros((1, 4, 4)), np.zeros((3, 4, 4))]
-    with pytest.raises(InputError, match=r"equally many channels, but have \[1, 3\]"):
+    with pytest.raises(InputError, match=r"same number of channels, but have \[1, 3\]"):
         pertinent.fit(model, images, "aim", features="pixels", epochs=1, progress=False)

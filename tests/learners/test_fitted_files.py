@@ -26,7 +26,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def folders(model, tmp_path_factory):
-    """Explainers of one method for the predicted class and for all, and one of another method."""
+    """Return explainers of one method for the predicted class and for all, and one of another method."""
     folder = tmp_path_factory.mktemp("fitted")
     words = {"epochs": 2, "progress": False}
     pertinent.fit(model, ROWS, "fastshap", classes="all", **words).save(folder / "all")
@@ -71,5 +71,5 @@ def test_files_of_two_explainers_are_refused(folders, tmp_path, other, files):
     shutil.copytree(folders / "all", tmp_path / "mixed")
     for name in files:
         shutil.copy(folders / other / name, tmp_path / "mixed" / name)
-    with pytest.raises(FileError, match="damaged, or its files are of different explainers"):
+    with pytest.raises(FileError, match="damaged, or its files belong to different explainers"):
         pertinent.load_explainer(tmp_path / "mixed")

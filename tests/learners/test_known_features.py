@@ -1,4 +1,4 @@
-"""Methods that learn to select, where the features that matter are known (Chen et al. 2018, Section 4.1)."""
+"""Methods that learn to select, with known relevant features (Chen et al. 2018, Section 4.1)."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,7 @@ def rows(task, n, seed):
 
 
 def relevant(task, x):
-    """The features that the answer to each row depends on."""
+    """Return the features that the answer to each row depends on."""
     found = np.zeros(x.shape, dtype=bool)
     if task is switch:
         up = x[:, 9] > 0
@@ -61,7 +61,7 @@ def relevant(task, x):
 
 
 def share_found(task, method, n=2000, decided=None, **settings):
-    """How many of the k best features are relevant, of rows with that decision; by chance k / 10."""
+    """Return the share of relevant features among the k best, of rows with a decision; by chance k / 10."""
     model, new = pertinent.wrap(task, kind="table"), rows(task, 200, 1)
     truth = relevant(task, new)
     k = int(truth[0].sum())
@@ -94,7 +94,7 @@ def test_the_relevant_features_are_found(task, method, settings, least):
 
 @pytest.mark.parametrize("method", ["l2x", "vibi", "invase"])
 def test_from_selected_features_a_code_is_learned_instead(method):
-    """As in the papers: which features are selected tells the answer, whatever they are."""
+    """Check the paper's setting, in which the selection itself encodes the answer."""
     settings = COLD if method != "invase" else {"epochs": 28}
     assert share_found(xor, method, **settings | SELECTED) < 0.8
 

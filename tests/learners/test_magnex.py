@@ -1,4 +1,4 @@
-"""MAGNEx: its quality by hand, its gradient against the exact one, and what it learns of any model."""
+"""MAGNEx: its quality by hand, its gradient compared with the exact one, and the training."""
 
 import json
 from dataclasses import replace
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def test_quality_by_hand():
-    """Four of four features, one of four where it is enough, and one of four where it is not."""
+    """Check four of four features, one sufficient feature, and one insufficient feature."""
     predictions = torch.tensor([[0.2, 0.8]]).expand(4, -1)
     answers = torch.tensor([[0.2, 0.8], [0.22, 0.78], [0.7, 0.3], [0.05, 0.95]])
     kept = torch.tensor([[1, 1, 1, 1], [1, 0, 0, 0], [1, 0, 0, 0], [1, 1, 0, 0]], dtype=torch.bool)
@@ -72,7 +72,7 @@ def test_what_is_selected_is_above_one_half():
 
 
 class Game(SelectionBatch):
-    """A round of the same input in every row; the answer depends on which of three features are kept."""
+    """A batch with the same input in every row; the answer depends on which of three features are kept."""
 
     values = torch.tensor([0.1, 0.3, 0.35, 0.9, 0.2, 0.97, 0.5, 1.0], dtype=torch.float64)
 
@@ -96,7 +96,7 @@ class Game(SelectionBatch):
 
 
 def gradient(learner, logits, n_rows=1, memory=None):
-    """Of the quality, as the learner estimates it."""
+    """Return the gradient of the quality, as the learner estimates it."""
     own = logits.clone().requires_grad_()
     game = Game(own, n_rows)
     if memory is not None:
@@ -106,7 +106,7 @@ def gradient(learner, logits, n_rows=1, memory=None):
 
 
 def exact_gradient(logits):
-    """Of the expected quality, over all eight masks."""
+    """Return the gradient of the expected quality, over all eight masks."""
     own = logits.clone().requires_grad_()
     masks = torch.tensor(list(product([False, True], repeat=3)))
     p = own.sigmoid()
@@ -149,7 +149,7 @@ def test_the_moving_average_is_of_earlier_steps():
 
 
 def test_an_input_whose_quality_stays_the_same_teaches_nothing(monkeypatch):
-    """But by the moving average, if others are better or worse."""
+    """Check constant quality, which only has a gradient with the moving average of other inputs."""
     monkeypatch.setattr(Game, "values", torch.full((8,), 0.4, dtype=torch.float64))
     torch.manual_seed(0)
     found = {
@@ -208,7 +208,7 @@ COLUMNS = [f"x{i}" for i in range(8)]
 
 
 def switch(rows):
-    """Classes of column 1 where column 0 is positive, else of column 2; the others do nothing."""
+    """Return the class of column 1 where column 0 is positive, else of column 2; others have no effect."""
     rows = np.asarray(rows, dtype=float)
     logit = 9 * np.abs(rows[:, 0]) * np.where(rows[:, 0] > 0, rows[:, 1], rows[:, 2])
     p = 1 / (1 + np.exp(-logit))
@@ -360,7 +360,7 @@ def transformer():
 
 
 def test_hidden_states_of_a_transformer(transformer, tmp_path):
-    """The model stays as it is; what is learned is small, and does not depend on the rest of a batch."""
+    """Check that the model is unchanged, the network small, and scores independent of the batch."""
     texts = [tiny.text(n, seed=n) for n in (1, 4, 6, 9, 12, 12, 12, 12, 3, 5, 7, 8)]
     before = {name: tensor.clone() for name, tensor in transformer.model.state_dict().items()}
     fit = pertinent.fit(
@@ -380,7 +380,7 @@ def test_hidden_states_of_a_transformer(transformer, tmp_path):
 
 
 def test_hidden_states_are_those_of_the_model(transformer):
-    """A slow reference: the model's last hidden states, one text, through the GRU and the linear layer."""
+    """Compare with the last hidden states of one text, the GRU and the linear layer."""
     texts = [tiny.text(n, seed=n) for n in (5, 9)]
     torch.manual_seed(0)
     inputs = [transformer.prepare(text) for text in texts]
@@ -398,7 +398,7 @@ def test_hidden_states_are_those_of_the_model(transformer):
 
 @pytest.mark.parametrize("most", [2**28, 4 * 32 * 20, 0])
 def test_the_encoder_runs_once_for_prediction_and_hidden_states(transformer, monkeypatch, most):
-    """No more rows than for predictions alone, if all hidden states may be kept; the scores are the same."""
+    """Check that hidden states cost no additional rows if they are kept."""
     from pertinent.models import transformer as own
 
     monkeypatch.setattr(own, "HiddenStates", lambda: HiddenStates(most))
@@ -475,7 +475,7 @@ def test_a_reader_is_explained_by_its_overlap(tmp_path):
 
 def test_a_regressor_has_no_sufficiency():
     model = pertinent.wrap(lambda rows: np.asarray(rows)[:, :1], kind="table", output="value")
-    with pytest.raises(SettingError, match="which a regressor does not have"):
+    with pytest.raises(SettingError, match="fastshap for a regressor"):
         pertinent.fit(model, signs(10, 0), "magnex", removal="constant", epochs=1, **SHORT)
 
 
@@ -493,7 +493,7 @@ def test_a_model_that_always_answers_the_same_needs_nothing():
 
 
 def test_a_fit_that_removes_nothing_says_so(caplog):
-    """The model needs every feature."""
+    """Check a model that needs every feature."""
 
     def needs_all(rows):
         p = np.where((np.asarray(rows) != 0).all(axis=1), 0.95, 0.05)

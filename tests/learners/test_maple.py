@@ -1,4 +1,4 @@
-"""MAPLE: weights and coefficients against plain loops, local slopes, saving, and all kinds of rows."""
+"""MAPLE: weights and coefficients compared with plain loops, local slopes, files, and kinds of rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROWS = RNG.uniform(-2, 2, size=(400, 4)) * [1.0, 3.0, 0.5, 1.0]
 
 
 def bent(rows):
-    """Jumps with the first column; rises with the second on one side and falls on the other; not the last."""
+    """Return values that jump with the first column, and whose slope in the second depends on it."""
     rows = np.asarray(rows, dtype=float)
     return np.where(rows[:, 0] > 0, 20 + 2 * rows[:, 1], -20 - 3 * rows[:, 1] + 4 * rows[:, 2])
 
@@ -40,7 +40,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def fitted(model):
-    """All columns may split a root, so that no tree has leaves on both sides of the jump."""
+    """Fit with all columns as candidates of a root, so that no tree has leaves on both sides of the jump."""
     return pertinent.fit(model, ROWS, "maple", seed=2, share=1.0)
 
 
@@ -53,7 +53,7 @@ def test_the_slopes_of_a_bent_plane_are_found(model, fitted):
 
 
 def test_weights_and_coefficients_are_those_of_plain_loops(model, fitted):
-    """The forest is walked node by node, as the arrays say, and the linear model is scikit-learn's."""
+    """Walk the forest node by node, and fit scikit-learn's linear model."""
     scorer = fitted.network.scorer
     numbers, thresholds, branches, leaves, known, answers, used = (
         getattr(scorer, name).numpy()
@@ -82,7 +82,7 @@ def test_weights_and_coefficients_are_those_of_plain_loops(model, fitted):
 
 
 def test_the_forest_is_scikit_learns(model, fitted):
-    """Known rows fall into the leaves that scikit-learn put them into."""
+    """Check that training rows reach the leaves that scikit-learn assigned."""
     scorer = fitted.network.scorer
     order = {row.tobytes(): i for i, row in enumerate(scorer.rows.numpy())}
     encoded = scorer.read(model, [model.prepare(row) for row in ROWS]).arrays["encoded"]
@@ -147,7 +147,7 @@ def test_all_classes_at_once_and_the_slopes_of_probabilities_cancel():
 
 
 def test_categories_missing_values_and_groups():
-    """Leaves are so large that no tree splits: one linear model, whose coefficients are known."""
+    """Use leaves so large that no tree splits: one linear model with known coefficients."""
     rng = np.random.default_rng(1)
     rows = [
         {"age": float(a) if a > 0.1 else np.nan, "job": j, "left": float(x), "right": float(y)}
@@ -197,7 +197,7 @@ def test_few_rows_make_one_linear_model_and_a_constant_answer_has_no_slope():
 
 
 def test_what_it_cannot_do_is_said(model):
-    with pytest.raises(SettingError, match="maple trains no network: leave out `epochs`"):
+    with pytest.raises(SettingError, match="`epochs` and `learning_rate` must be None"):
         pertinent.fit(model, ROWS, "maple", epochs=3)
     with pytest.raises(SettingError, match="`alpha` must be above 0"):
         pertinent.fit(model, ROWS, "maple", alpha=0)
@@ -216,7 +216,7 @@ def test_the_command_line(tmp_path, monkeypatch, capsys):
     assert main([*fit, "--set", "trees=20"]) == 0
     out = capsys.readouterr().out
     assert "Fitted: maple, on 36 inputs in 20 trees." in out
-    assert "Mean squared error of linear models of " in out
+    assert "On 4 held-out inputs: loss " in out
     command = ["explain", "--row", json.dumps(row), "--model", "table", "--method", "m", "--json", "-"]
     assert main([*command, "--set", "absolute=true"]) == 0
     found = json.loads(capsys.readouterr().out)["explanations"][0]

@@ -1,4 +1,4 @@
-"""A learned method that is registered outside of the package is fitted, saved and used like any other."""
+"""A learned method that another package registers is fitted, saved and used like any other."""
 
 import json
 import sys
@@ -67,7 +67,7 @@ def sentences(n):
 
 @pytest.fixture
 def outside(tmp_path, monkeypatch):
-    """The user's module, in the current folder."""
+    """Write the user's module into the current folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     kept = dict(learned.all())

@@ -1,4 +1,4 @@
-"""Approximators that learn from random features: what each network learns from, by hand."""
+"""Approximators that learn from random features: gradients of each network by hand."""
 
 import math
 
@@ -23,7 +23,7 @@ PREDICTIONS = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]])
 
 
 class Weighed(SelectionBatch):
-    """A batch whose approximators are weights (features, classes) that can be learned."""
+    """A batch whose approximators are trainable weights (features, classes)."""
 
     def __init__(self, logits):
         self.real, self.predictions, self.memory = REAL, PREDICTIONS, torch.zeros(0)

@@ -1,4 +1,4 @@
-"""Local adaption with few dev inputs: never worse than its parts, and exact in the end. Ranks as a loss."""
+"""Local adaption with few validation inputs: never worse than its parts, exact in the limit; rank loss."""
 
 from dataclasses import replace
 from itertools import combinations
@@ -30,13 +30,13 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def products(rows):
-    """Each column, and products of three of them: neither one order nor a pair of them is exact."""
+    """Return each column, and products of three columns, for which orders and pairs of orders vary."""
     x = np.asarray(rows, dtype=float)
     return x.sum(axis=1) + (x[:, TRIPLES].prod(axis=2)) @ WEIGHTS
 
 
 def shapley(rows):
-    """A product is shared equally."""
+    """Return the Shapley values, which share a product equally."""
     shared = rows[:, TRIPLES].prod(axis=2) * WEIGHTS / 3
     member = (TRIPLES[:, :, None] == np.arange(D)).any(axis=1)
     return rows + shared @ member
@@ -48,7 +48,7 @@ def model():
 
 
 class SamePermutations(ShapleySampling):
-    """Draws depend on the name: these are the permutations that local adaption draws."""
+    """A method that draws the permutations of local adaption, because draws depend on the name."""
 
     name = AmortizedShapley.name
 
@@ -57,7 +57,7 @@ NEW = ROWS[380:]
 
 
 def error(model, method, seeds=20):
-    """Rows of one seed share their permutations, so there are many seeds."""
+    """Return the error over many seeds, because rows of one seed share their permutations."""
     truth = shapley(NEW)
     found = [
         [e.scores for e in pertinent.explain(model, NEW, method, seed=s, progress=False)]
@@ -97,7 +97,7 @@ def test_what_was_measured_of_the_network_may_be_wrong(model, sampled, wrong):
 
 
 def slow(prediction, mean, of_prediction, of_mean):
-    """The posterior mean of the weight, integrated on a wide and fine grid."""
+    """Return the posterior mean of the weight, integrated on a wide and fine grid."""
     t, u = np.linspace(-9, 9, 1801)[:, None], np.linspace(-6, 6, 1201)[None]
     a, s = of_prediction * np.exp(t), of_mean * np.exp(u)
     prior = np.exp(-(t**2) / 2) * np.exp(-((u / 0.5) ** 2) / 2)
@@ -146,7 +146,7 @@ def test_standard_errors_of_references_are_not_enlarged(model):
 
 
 def slow_pairwise(scores, wanted, real):
-    """All pairs, one after the other."""
+    """Return the loss of all pairs, one after the other."""
     losses = []
     for s, w, r in zip(scores, wanted, real, strict=True):
         for i, j in combinations(np.flatnonzero(r), 2):

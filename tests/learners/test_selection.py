@@ -1,4 +1,4 @@
-"""Methods that learn to select: their losses by hand, and what they find where the truth is known."""
+"""Methods that learn to select: their losses by hand, and their results on known problems."""
 
 import math
 from itertools import product
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 class Told(SelectionBatch):
-    """A batch whose networks say what they are told to; it keeps what it was asked."""
+    """A batch with fixed outputs of its networks, which keeps the questions."""
 
     def __init__(self, scores, approximate, answers=None, real=REAL, predictions=PREDICTIONS):
         self._scores, self._approximate, self._answers = scores, approximate, answers
@@ -45,7 +45,7 @@ class Told(SelectionBatch):
 
 
 def readings(kept):
-    """Logits of three classes that depend on every feature, padding as well."""
+    """Return logits of three classes that depend on every feature, including padding."""
     weights = torch.tensor([[1.0, -2.0, 0.5], [0.3, 0.2, -1.0], [-0.5, 1.0, 0.1], [50.0, -50.0, 9.0]])
     return kept @ weights
 
@@ -104,7 +104,7 @@ def test_the_intercepts_of_aim_are_those_of_a_softmax_regression():
 
 
 def test_one_class_alone_gives_intercepts_that_explain_everything():
-    """A model that always answers the same leaves nothing for the weights to learn."""
+    """Check a constant model, which leaves nothing for the weights to learn."""
     decided = torch.tensor([[0.0, 1.0]]).repeat(50, 1)
     logits = torch.randn(50, 2)
     assert cross_entropy(decided, logits + intercepts(decided, logits)).mean() < 0.05
@@ -123,7 +123,7 @@ def test_the_weights_of_aim_sum_to_zero_over_classes():
 
 
 def test_aim_explores_beside_the_selector():
-    """Neighbours of some inputs keep random features; the approximator sees what the selector keeps."""
+    """Check that neighbours of some inputs keep random features, and the approximator the selector's."""
     scores = {"explainer": torch.randn(2, 3, 4), "selector": torch.full((2, 1, 4), 30.0)}
     random = 0
     for seed in range(400):
@@ -180,7 +180,7 @@ def test_padding_is_nothing_to_aim():
 )
 def test_settings_of_what_is_not_trained_are_not_ignored(train, settings):
     (name,) = settings
-    with pytest.raises(SettingError, match=f"`{name}` must be left out with trained='{train}'"):
+    with pytest.raises(SettingError, match=f"`{name}` must be .* with trained='{train}'"):
         AIMLearner(trained=train, **settings)
     AIMLearner(trained="both", **settings)
 
@@ -201,7 +201,7 @@ def test_what_aim_trains_and_asks():
 
 
 class Toy(SelectionBatch):
-    """Texts of 200 words, of which the first 5 speak for one class and the next 5 for the other."""
+    """Texts of 200 words; the first 5 support one class and the next 5 the other."""
 
     def __init__(self, networks, generator):
         lean = torch.rand(16, 1, generator=generator)
@@ -225,7 +225,7 @@ class Toy(SelectionBatch):
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_selector_of_aim_lives_and_the_words_of_topics_are_found(seed):
-    """While all words had one score that moved fast, it kept nothing or everything after 20 steps."""
+    """Check the selector after 20 steps, when it kept nothing or everything with shared initial scores."""
     torch.manual_seed(seed)
     learner, generator = AIMLearner(trained="both", explore=0.0), torch.Generator().manual_seed(seed)
     networks = {name: WordScorer(n, 200) for name, n in (("explainer", 2), ("selector", 1))}

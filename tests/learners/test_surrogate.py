@@ -1,4 +1,4 @@
-"""The surrogate of FastSHAP: its divergence by hand, what it answers, and a game whose values are known."""
+"""The surrogate of FastSHAP: its divergence by hand, its answers, and a game with known values."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def first_and_last(rows):
-    """It does not look at the copy."""
+    """Answer without reading the copied column."""
     rows = np.asarray(rows, dtype=float)
     return 3 * rows[:, 0] + rows[:, 2]
 
@@ -77,7 +77,7 @@ def test_a_copy_of_a_transformer_answers_like_the_model():
 
 
 def test_the_values_of_a_game_with_a_copied_column(tmp_path):
-    """Either of the copies tells 3x: they share it, although the model reads one of them alone."""
+    """Check that two copies of x share the effect 3x, although the model reads only one."""
     asked = []
 
     def counting(rows):

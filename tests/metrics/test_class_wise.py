@@ -46,7 +46,7 @@ def test_right_scores_make_the_model_predict_every_class(target):
 
 
 def test_class_faithfulness_is_the_mean_over_classes():
-    """The scores of sports are those of world: its top feature makes the model predict world."""
+    """Check scores of sports that equal those of world, whose top feature makes the model predict world."""
     e = explanation_of(VOTES.T[[0, 0, 2]])
     assert measure(ClassFaithfulness(k=1), e) == {None: pytest.approx(2 / 3)}
     for target, hit in (("world", 1.0), ("sports", 0.0), (2, 1.0), ("2", 1.0)):
@@ -70,7 +70,7 @@ def test_a_class_that_is_always_predicted_and_those_that_never_are():
 
 
 def test_class_iou_by_hand():
-    """Top two: {0, 1}, {1, 2}, {2, 3}; the pairs share 1/3, 0 and 1/3."""
+    """Check top twos {0, 1}, {1, 2}, {2, 3}, whose pairs share 1/3, 0 and 1/3."""
     e = explanation_of([[4, 3, 0, 0], [0, 3, 4, 0], [0, 0, 3, 4]])
     assert measure(ClassIoU(k=2), e) == {None: pytest.approx(2 / 9)}
     assert measure(ClassIoU(k=1), e) == {None: 0.0}

@@ -1,4 +1,4 @@
-"""Metrics against loops, known rankings, and known intervals."""
+"""Metrics compared with loops, known rankings, and known intervals."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_set_sizes(sparsity, d, k):
 
 
 def test_set_sizes_are_safe_from_rounding():
-    """In floating point 0.07 · 100 is a little more than 7."""
+    """Check 0.07 · 100, which exceeds 7 in floating point."""
     assert 0.07 * 100 > 7
     for percent in range(1, 101):
         for d in range(1, 400):
@@ -84,7 +84,7 @@ def test_ablation_against_loops(scale, d, target):
 
 
 def test_ablation_of_the_best_and_the_worst_ranking():
-    """With 4 features that bring .1, .2, .3 and .4, half of them bring .7 or .3."""
+    """Check four features of .1, .2, .3 and .4, half of which add .7 or .3."""
     weights = np.array([0.1, 0.4, 0.2, 0.3])
     game = additive(weights)
     game.function = lambda masks, v=game.function: np.column_stack([1 - v(masks), v(masks)])
@@ -133,7 +133,7 @@ def test_curves_against_loops(d, target):
 
 
 def test_curves_of_known_rankings():
-    """One feature of four decides: the curve jumps where it comes, and falls where it goes."""
+    """Check a model of one feature: the curve jumps where it is added, and falls where it is removed."""
     game = additive(np.array([0.0, 1.0, 0.0, 0.0]))
     game.function = lambda masks, v=game.function: np.column_stack([1 - v(masks), v(masks)])
     first, last = [0, 9, 2, 1], [3, 0, 2, 1]
@@ -186,7 +186,7 @@ def test_evaluate_agrees_with_loops_through_a_model():
 
 
 def test_measures_are_taken_with_the_removal_of_the_explanation(tmp_path):
-    """Its settings included: here a removed column becomes 5, not 0."""
+    """Check its settings, too: a removed column becomes 5, not 0."""
 
     def function(rows):
         return [[1 - p, p] for p in (np.asarray(rows).sum(axis=1) / 40).tolist()]
@@ -209,7 +209,7 @@ def test_measures_are_taken_with_the_removal_of_the_explanation(tmp_path):
 
 
 def test_compare_measures_with_the_removal_given():
-    """Also one that brings a background that the model does not have."""
+    """Check a removal with a background that the model does not have."""
     model = pertinent.wrap(
         lambda rows: [[1 - p, p] for p in (np.asarray(rows).sum(axis=1) / 40)], kind="table"
     )
@@ -264,7 +264,7 @@ def test_bootstrap_covers_the_mean_as_often_as_it_says():
 
 @pytest.mark.parametrize("rows_at_once", [1, 7, 5000])
 def test_bootstrap_in_pieces(monkeypatch, rows_at_once):
-    """The last piece may be smaller; every piece has draws of its own."""
+    """Check that chunks have separate draws and the last one may be smaller."""
     n, resamples = 300, 5003
     values = np.random.default_rng(2).exponential(size=n)
     whole = bootstrap(values, resamples=resamples)

@@ -1,4 +1,4 @@
-"""The nearest texts by words and by embedding, against a slow plain version."""
+"""Nearest texts by words and by embedding, compared with a slow plain version."""
 
 import numpy as np
 import pytest

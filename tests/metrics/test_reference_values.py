@@ -1,4 +1,4 @@
-"""Insertion and deletion of an image by reference value (Hsieh et al. 2021, App. H), computed plainly."""
+"""Insertion and deletion of an image by reference value (Hsieh et al. 2021, App. H), compared with loops."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def network():
 
 
 def plain_area(network, e, filler, *, insert, steps):
-    """One patch, one step and one call at a time; `filler` gives the values of removed pixels by step."""
+    """Compute one patch, step and call at a time; `filler` returns the values of removed pixels by step."""
     across = SIDE // PATCH
     d = across**2
     order = sorted(range(d), key=lambda i: (-e.scores[i], i))
@@ -71,7 +71,7 @@ def test_the_value_matters_and_the_explanation_stays(network):
 
 
 def test_uniform_noise_from_0_to_1(network):
-    """The draws of each mask are those of the removal; all lie in the range, and are the seed's."""
+    """Check that the draws of each mask are those of the removal, in range, and depend on the seed."""
     from pertinent.removals import UniformNoise
 
     model = pertinent.wrap(network, kind="image", output="logit")

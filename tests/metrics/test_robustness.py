@@ -1,4 +1,4 @@
-"""Robustness to attacks, on games whose radii are known."""
+"""Robustness to attacks on games with known radii."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ SHARES = (0.25, 0.5, 0.75)
 
 @pytest.fixture(scope="module")
 def row():
-    """Explained so that the order of importance is that of the columns."""
+    """Return an explanation whose order of importance is that of the columns."""
     model = pertinent.wrap(torch.nn.Linear(4, 2), kind="table", output="logit")
     e = pertinent.explain(model, np.ones(4), "random", progress=False)
     e.scores[:] = [4.0, 3.0, 2.0, 1.0]
@@ -22,7 +22,7 @@ def row():
 
 
 def measured(name, explanation, radius, **settings):
-    """The measure in a game: the radius of each set that is attacked. Also all sets that were asked for."""
+    """Measure a game by the radius of each attacked set; also return all attacked sets."""
     steps = metrics.make(name, {"shares": SHARES} | settings).measure(explanation)
     asked, answer = [], None
     while True:
@@ -68,7 +68,7 @@ def test_of_many_features_a_hundred_are_attacked_alone():
 
 @pytest.mark.parametrize("background", [0.0, 1.0])
 def test_a_perfect_ranking_of_pixels_is_best_on_black_and_on_white(background):
-    """Two pixels decide: with both ranked first no attack on the others is found, however bright they are."""
+    """Check two deciding pixels: with both ranked first, no attack on the others succeeds."""
     module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 2))
     with torch.no_grad():
         module[1].weight.zero_()
@@ -91,7 +91,7 @@ def test_a_perfect_ranking_of_pixels_is_best_on_black_and_on_white(background):
 
 
 def test_a_ranking_that_leaves_nothing_to_attack_is_best():
-    """Two columns decide, one much more than the other: best is to rank both first."""
+    """Check two deciding columns, which should both be ranked first."""
     module = torch.nn.Linear(4, 2)
     with torch.no_grad():
         module.weight.copy_(torch.tensor([[3.0, 0.1, 0.0, 0.0], [0.0] * 4]))
@@ -110,7 +110,7 @@ def test_a_ranking_that_leaves_nothing_to_attack_is_best():
 
 
 def test_a_forest_is_measured_where_some_columns_cannot_be_attacked():
-    """Only the first column decides: all sets without it cannot be attacked."""
+    """Check a model of the first column: sets without it cannot be attacked."""
     from sklearn.tree import DecisionTreeClassifier
 
     rows = np.random.default_rng(0).normal(size=(200, 4))

@@ -1,4 +1,4 @@
-"""Metrics of the K top features, against values computed by hand."""
+"""Metrics of the K top features compared with values computed by hand."""
 
 from math import log
 
@@ -22,7 +22,7 @@ from pertinent.testing.games import Game, answer, as_probabilities, random_table
 
 
 def voting(*weights, offset=0.0):
-    """Two classes: the second has p = offset + the weights of what is kept."""
+    """Return two classes; the second has p = offset + the weights of the kept features."""
     w = np.array(weights)
 
     def function(masks):
@@ -51,7 +51,7 @@ def measure(metric, game, scores, **options):
 
 @pytest.mark.parametrize(("k", "same"), [(1, 0.0), (2, 1.0), (3, 1.0), (4, 1.0), (50, 1.0)])
 def test_faithfulness_at_k(k, same):
-    """.4 is not enough for the second class, .4 + .3 is."""
+    """Check .4, which is too small for the second class, and .4 + .3, which is not."""
     game = voting(0.4, 0.3, 0.1, 0.2)
     assert measure(Faithfulness(k=k), game, [4, 3, 1, 2]) == {None: same}
     np.testing.assert_array_equal(game.masks[0], True)
@@ -98,7 +98,7 @@ def test_faithfulness_of_labels_is_the_side_of_a_half():
 
 
 def test_delta_log_odds_by_hand():
-    """p = .9 whole; .6 with the top two; .3 without them."""
+    """Check p = .9 for all features, .6 with the top two, .3 without them."""
     game = voting(0.35, 0.25, 0.2, 0.1)
     scores = [4, 3, 2, 1]
     whole = log(0.9 / 0.1)
@@ -138,7 +138,7 @@ def test_log_odds_of_certainty_are_clipped():
 
 
 def test_monotonicity_counts_the_steps_that_lose_the_decision():
-    """With 1, 2, 3, 4 features kept p is .6, .4, .55, .9: kept, lost, kept, kept."""
+    """Check p = .6, .4, .55, .9 with 1, 2, 3, 4 features: kept, lost, kept, kept."""
     game = voting(0.6, -0.2, 0.15, 0.35)
     scores = [4, 3, 2, 1]
     assert measure(Monotonicity(sizes=(1, 2, 3, 4)), game, scores) == {None: pytest.approx(2 / 3)}
@@ -180,7 +180,7 @@ def test_scores_that_select_nothing_need_a_number_or_a_threshold(metric):
 
 
 def test_sufficiency_and_share_removed_of_the_selected():
-    """.5 is not above the threshold: .4 + .2 of .9 stay."""
+    """Check .5, which does not exceed the threshold: .4 + .2 of .9 remain."""
     game = voting(0.4, 0.3, 0.2)
     scores = [0.9, 0.5, 0.51]
     assert measure(SufficiencyOfSelected(), game, scores, details=SELECTS) == {
@@ -214,7 +214,7 @@ def test_sufficiency_of_selected_is_at_most_one_and_of_the_predicted_class():
 
 
 def test_sufficiency_of_an_answer_is_its_overlap():
-    """The spans 'Stanford University' and 'the Stanford University' share 2 of 3 words."""
+    """Check 'Stanford University' and 'the Stanford University', which share 2 of 3 words."""
     game = of_values(2 / 3, 1 / 3)
     found = measure(
         SufficiencyOfSelected(), game, [0.9, 0.1], details=SELECTS, target=0, output=PlainValues()
@@ -250,7 +250,7 @@ def test_one_feature(metric):
 
 
 def test_mean_and_noise_masking_of_tables():
-    """p rises with the sum: the mean of the other column is 3, noise lies from −1 to 1 (App. E.2)."""
+    """Check p that rises with the sum; the other column has mean 3, and noise is from −1 to 1 (App. E.2)."""
 
     def function(rows):
         p = 1 / (1 + np.exp(-np.asarray(rows, dtype=float).sum(axis=1)))

@@ -1,4 +1,4 @@
-"""Purity and brevity, with a few words in place of NLTK's."""
+"""Purity and brevity with a few words in place of NLTK's."""
 
 from types import SimpleNamespace
 
@@ -46,7 +46,7 @@ def measure(metric, explanation):
 
 
 def test_purity_by_hand():
-    """Of "The", "film", "is", "good", "!!" three count."""
+    """Check "The", "film", "is", "good", "!!", three of which count."""
     e = explanation_of("The film is good!!")
     assert e.features == ("The", "film", "is", "good", "!!")
     assert measure(Purity(), e) == {None: pytest.approx(3 / 5)}
@@ -61,7 +61,7 @@ def test_each_occurrence_counts():
 
 
 def test_purity_as_the_authors_code_has_it():
-    """Each stop word once, over K, even if there are fewer words; of a share of words over their number."""
+    """Check the count of distinct stop words over K, even for fewer words."""
     e = explanation_of("the the the film")
     assert measure(Purity(distinct=True), e) == {None: pytest.approx(1 / 10)}
     assert measure(Purity(k=2, distinct=True), e) == {None: pytest.approx(1 / 2)}
@@ -137,7 +137,7 @@ def test_missing_nltk_names_the_extra(monkeypatch):
 
 
 def test_senses_are_those_of_the_reader(monkeypatch):
-    """A reader as NLTK's: the senses of a word, each with its name and the similar ones."""
+    """Check a reader like NLTK's, with the names of senses and the similar ones."""
     great = SimpleNamespace(name=lambda: "great.s.01", similar_tos=list)
     good = SimpleNamespace(name=lambda: "good.a.01", similar_tos=lambda: [great])
     reader = SimpleNamespace(

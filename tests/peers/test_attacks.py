@@ -1,4 +1,4 @@
-"""The attack radii of the same network and images, by our attacks and by foolbox's, at equal passes."""
+"""Attack radii of the same network and images, by this package and by foolbox at equal passes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Counted(torch.nn.Module):
 
 @pytest.fixture(scope="module", autouse=True)
 def one_thread():
-    """The network is too small for several, which wait for each other on a busy machine."""
+    """Use one thread, because the network is too small for several."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -48,7 +48,7 @@ def one_thread():
 
 @pytest.fixture(scope="module")
 def counted(one_thread):
-    """A convolutional network trained on digits of 8 × 8 pixels, and images it has not seen."""
+    """Return a convolutional network trained on digits of 8 × 8 pixels, and unseen images."""
     torch.manual_seed(0)
     rows, truth = load_digits(return_X_y=True)
     images, truth = torch.tensor(rows / 16).float().reshape(-1, 1, 8, 8), torch.tensor(truth)
@@ -77,7 +77,7 @@ def counted(one_thread):
 
 
 def ours(counted, norm, **options):
-    """Radii, and the passes that were made."""
+    """Return radii, and the number of passes."""
     module, images = counted
     model = pertinent.wrap(module, kind="image", output="logit")
     module.passes = 0
@@ -90,7 +90,7 @@ def ours(counted, norm, **options):
 
 
 def theirs(counted, norm, attack, epsilon=None):
-    """Radii, infinite where no attack was found, and the passes that were made."""
+    """Return radii, infinite for failed attacks, and the number of passes."""
     module, images = counted
     labels = module.network(images).argmax(dim=1)
     module.passes = 0
@@ -125,7 +125,7 @@ def test_radii_are_no_larger_than_those_of_minimum_norm_attacks(counted, norm, a
     ],
 )
 def test_radii_are_no_larger_than_those_of_descent_in_balls(counted, norm, attack, balls):
-    """The smallest of balls that descent of 10 steps succeeds in: several times our passes."""
+    """Compare with the smallest ball in which descent of 10 steps succeeds, with several times the passes."""
     own, passes = ours(counted, norm)
     descent = getattr(foolbox.attacks, attack)(rel_stepsize=0.25, steps=10, random_start=False)
     runs = [theirs(counted, norm, descent, float(ball)) for ball in balls]

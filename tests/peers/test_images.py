@@ -1,4 +1,4 @@
-"""Images explained by captum with the same settings: the same scores."""
+"""Images explained by captum with the same settings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Probabilities(torch.nn.Module):
 
 @pytest.fixture(scope="module")
 def network():
-    """A small convolutional network for images of 3 × 9 × 12 pixels."""
+    """Return a small convolutional network for images of 3 × 9 × 12 pixels."""
     torch.manual_seed(0)
     found = torch.nn.Sequential(
         torch.nn.Conv2d(3, 6, 3, padding=1),
@@ -45,7 +45,7 @@ def images(n, seed=0):
 
 
 def test_expected_gradients_and_gradient_shap(network):
-    """From the same background images, within the standard errors of both."""
+    """Compare with the same background images, within the standard errors of both."""
     x, background = images(1)[0], images(8, seed=1)
     model = pertinent.wrap(network, background=background, output="logit")
     ours = pertinent.explain(model, x, "expected-gradients", samples=2000, target=2, features="pixels")
@@ -69,7 +69,7 @@ def test_expected_gradients_and_gradient_shap(network):
 
 @pytest.mark.parametrize(("window", "stride"), [(4, 3), (3, 2), (5, 5), (1, 1)])
 def test_occlusion(network, window, stride):
-    """The same windows, those that reach beyond the edge included."""
+    """Compare with the same windows, including those that extend beyond the edge."""
     x = images(1, seed=2)[0]
     options = {"target": 1, "features": "pixels", "removal": "constant:value=0.3"}
     ours = pertinent.explain(
@@ -90,7 +90,7 @@ def test_occlusion(network, window, stride):
 @pytest.mark.parametrize("in_place", [False, True])
 @pytest.mark.parametrize("layer", [None, "0"])
 def test_grad_cam(network, layer, in_place):
-    """Also where the next layer overwrites the maps, as in many networks."""
+    """Compare a network in which the next layer overwrites the maps, too."""
     x, target = images(3, seed=3), 3
     for relu in (network[1], network[3]):
         relu.inplace = in_place

@@ -1,4 +1,4 @@
-"""The same models explained by captum, shap and lime, at the same settings."""
+"""Models explained by captum, shap and lime with the same settings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ with warnings.catch_warnings():
 
 
 def network(d):
-    """A small network with strong interactions, in double precision."""
+    """Return a small network with strong interactions, in double precision."""
     torch.manual_seed(d)
     module = torch.nn.Sequential(torch.nn.Linear(d, 16), torch.nn.Tanh(), torch.nn.Linear(16, 3))
     with torch.no_grad():
@@ -34,7 +34,7 @@ def network(d):
 
 
 def as_function(module):
-    """The module as a function of arrays."""
+    """Return the module as a function of arrays."""
 
     def function(rows):
         with torch.no_grad():
@@ -57,13 +57,13 @@ def rms(values):
 
 
 def agree(ours, theirs):
-    """Whether two estimates, repeated over seeds, have the same mean as far as their spread can tell."""
+    """Return whether two estimates, repeated over seeds, have the same mean within their spread."""
     noise = np.sqrt((np.var(ours, axis=0, ddof=1) + np.var(theirs, axis=0, ddof=1)) / len(ours))
     return bool((np.abs(np.mean(ours, axis=0) - np.mean(theirs, axis=0)) < 4 * noise).all())
 
 
 def shap_values(function, background, x, n):
-    """Values (classes, features) of shap's KernelExplainer without its feature selection."""
+    """Return values (classes, features) of shap's KernelExplainer without its feature selection."""
     explainer = shap.KernelExplainer(function, background)
     return explainer.shap_values(x, nsamples=n, l1_reg=False, silent=True).T
 
@@ -116,7 +116,7 @@ def test_to_shap_can_be_given_to_shap():
 
 
 def test_shapley_sampling_is_as_good_as_captum():
-    """The same estimator, so the same spread around the same values."""
+    """Compare the spread of the same estimator around the same values."""
     d, n, seeds = 8, 25, 40
     module = network(d)
     function, x = as_function(module), row(d)
@@ -179,7 +179,7 @@ TEXT = "the film was good never dull with wonderful slow plot twists"
 
 
 def sentiment(texts):
-    """Word weights, with an interaction of two of them."""
+    """Sum word weights, with an interaction of two words."""
     score = np.array(
         [
             sum(WORDS.get(word, 0.0) for word in text.split()) + 1.5 * ("never" in text and "dull" in text)
@@ -208,7 +208,7 @@ TRAINING = np.random.default_rng(0).normal(size=(500, 4)) * [1, 5, 0.1, 2] + [0,
 
 
 def bent(rows):
-    """Linear but for a step in the second column."""
+    """Return values that are linear, with a step in the second column."""
     rows = np.asarray(rows)
     return rows @ [1.0, -0.3, 20.0, 0.0] + 3 * (rows[:, 1] > 5)
 

@@ -7,7 +7,7 @@ import numpy as np
 
 
 def of_sets(table, weight):
-    """Σ_S weight(|S|) · second difference at S, for each pair (features, features)."""
+    """Return Σ_S weight(|S|) · second difference at S, for each pair (features, features)."""
     d = len(table).bit_length() - 1
     found = np.zeros((d, d))
     for i, j in combinations(range(d), 2):
@@ -21,25 +21,25 @@ def of_sets(table, weight):
 
 
 def shapley_pairs(table):
-    """Grabisch & Roubens 1999."""
+    """Return the index of Grabisch & Roubens 1999."""
     d = len(table).bit_length() - 1
     return of_sets(table, lambda s: factorial(s) * factorial(d - s - 2) / factorial(d - 1))
 
 
 def taylor_pairs(table):
-    """Sundararajan et al. 2020, Eqn. 3."""
+    """Return the index of Sundararajan et al. 2020, Eqn. 3."""
     d = len(table).bit_length() - 1
     return of_sets(table, lambda s: 2 / d / comb(d - 1, s))
 
 
 def banzhaf_pairs(table):
-    """The mean over all sets."""
+    """Return the mean over all sets."""
     d = len(table).bit_length() - 1
     return of_sets(table, lambda s: 2.0 ** -(d - 2))
 
 
 def triples_of_sets(table, weight):
-    """Σ_S weight(|S|) · third difference at S, for each triple in order."""
+    """Return Σ_S weight(|S|) · third difference at S, for each triple in order."""
     d = len(table).bit_length() - 1
     found = []
     for triple in combinations(range(d), 3):
@@ -56,19 +56,19 @@ def triples_of_sets(table, weight):
 
 
 def shapley_triples(table):
-    """Grabisch & Roubens 1999."""
+    """Return the index of Grabisch & Roubens 1999."""
     d = len(table).bit_length() - 1
     return triples_of_sets(table, lambda s: factorial(s) * factorial(d - s - 3) / factorial(d - 2))
 
 
 def banzhaf_triples(table):
-    """The mean over all sets."""
+    """Return the mean over all sets."""
     d = len(table).bit_length() - 1
     return triples_of_sets(table, lambda s: 2.0 ** -(d - 3))
 
 
 def faith_shap(table):
-    """Features' and pairs' values: the weighted regression of Tsai et al. 2023, exact at both ends."""
+    """Return the values of features and pairs, by the regression of Tsai et al. 2023, exact at both ends."""
     d = len(table).bit_length() - 1
     pairs = list(combinations(range(d), 2))
     sets = [(i,) for i in range(d)] + pairs

@@ -1,4 +1,4 @@
-"""LIME's regression as the lime package does it, through scikit-learn."""
+"""The regression of the lime package, by scikit-learn."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sklearn.metrics import pairwise_distances
 
 
 def distances(masks: np.ndarray) -> np.ndarray:
-    """The cosine distance of each mask to the first, times 100."""
+    """Return the cosine distance of each mask to the first, times 100."""
     z = masks.astype(float)
     return pairwise_distances(z, z[:1], metric="cosine").ravel() * 100
 
@@ -18,7 +18,7 @@ def kernel(distance: np.ndarray, width: float = 25.0) -> np.ndarray:
 
 
 def fit(masks: np.ndarray, values: np.ndarray, width: float = 25.0, alpha: float = 1.0) -> np.ndarray:
-    """Coefficients (classes, features)."""
+    """Return the coefficients (classes, features)."""
     weight = kernel(distances(masks), width)
     return np.array(
         [Ridge(alpha=alpha).fit(masks, column, sample_weight=weight).coef_ for column in values.T]

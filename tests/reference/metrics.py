@@ -1,4 +1,4 @@
-"""Metrics one feature and one call at a time."""
+"""Metrics with one feature and one call at a time."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 
 
 def set_size(sparsity: float, d: int) -> int:
-    """k = ceil(s·d), in exact arithmetic of the decimal that was written."""
+    """Return k = ceil(s·d), in exact decimal arithmetic."""
     return ceil(Fraction(str(sparsity)) * d)
 
 
 def ranked(scores) -> list[int]:
-    """Feature numbers by falling score, ties in the order of the input."""
+    """Return feature indices by falling score, with ties in the order of the input."""
     return sorted(range(len(scores)), key=lambda i: (-scores[i], i))
 
 
@@ -45,7 +45,7 @@ def comprehensiveness(game, scores, target: int, sparsity: float, scale: str = "
 
 
 def insertion(game, scores, target: int) -> float:
-    """The area under the curve with a point after every feature."""
+    """Return the area under the curve with a point after every feature."""
     order, kept = ranked(scores), []
     curve = [probability(game, kept, target)]
     for feature in order:

@@ -1,4 +1,4 @@
-"""Searches in their plainest form."""
+"""Plain searches."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def mask_of(members, d: int) -> np.ndarray:
 
 
 def objective_of(game, mask: np.ndarray, target: int = 0, objective: str = "sufficiency") -> float:
-    """Larger is better."""
+    """Return the objective; larger is better."""
     if objective == "sufficiency":
         return float(game.values(mask[None])[0, target])
     return -float(game.values(~mask[None])[0, target])
 
 
 def best_subset(game, k: int, target: int = 0, objective: str = "sufficiency") -> tuple[np.ndarray, float]:
-    """The best of all sets of k features, and its objective."""
+    """Return the best of all sets of k features, and its objective."""
     best, best_value = None, -np.inf
     for members in combinations(range(game.d), k):
         mask = mask_of(members, game.d)
@@ -36,7 +36,7 @@ def best_subset(game, k: int, target: int = 0, objective: str = "sufficiency") -
 def local_search(
     game, k: int, budget: int, rng: np.random.Generator, runs: int = 10
 ) -> tuple[np.ndarray, float, int]:
-    """Hase et al. 2021, App. A.2, one walk after the other in turn; returns set, objective, evaluations."""
+    """Run Hase et al. 2021, App. A.2, walk by walk; return the set, its objective and the evaluations."""
     d, seen = game.d, set()
     states: list[np.ndarray] = []
     values: list[float] = []
@@ -69,7 +69,7 @@ def local_search(
 
 
 def swaps_in_order(mask: np.ndarray, gain: np.ndarray) -> list[np.ndarray]:
-    """All neighbours, the largest expected gain first."""
+    """Return all neighbours, the largest expected gain first."""
     found = []
     for leaves in np.flatnonzero(mask):
         for enters in np.flatnonzero(~mask):
@@ -80,7 +80,7 @@ def swaps_in_order(mask: np.ndarray, gain: np.ndarray) -> list[np.ndarray]:
 
 
 def taylor_search(game, k, budget, start, *, target, objective, width=3, steps=None):
-    """Hase et al. 2021, App. A.2; returns the sets judged and the sets differentiated, in order."""
+    """Run Hase et al. 2021, App. A.2; return the judged and the differentiated sets, in order."""
     judged, differentiated, seen = [start], [], {start.tobytes()}
     beam, left = [start], budget - 1
     while left >= 3 and (steps is None or steps > 0):
@@ -118,7 +118,7 @@ def gradient_search(
     share=0.05,
     check_every=20,
 ):
-    """Hase et al. 2021, App. A.2, by automatic differentiation; the sets checked, and the sets drawn."""
+    """Run Hase et al. 2021, App. A.2, by automatic differentiation; return the checked and drawn sets."""
     state = torch.tensor(rng.standard_normal(d), requires_grad=True)
     optimizer = torch.optim.AdamW([state], lr=learning_rate)
     checked, drawn, left = [], [], budget
@@ -146,6 +146,6 @@ def gradient_search(
 
 
 def sets_in_order(scores, k):
-    """All sets of k features, the largest total first."""
+    """Return all sets of k features, the largest total first."""
     sets = [mask_of(members, len(scores)) for members in combinations(range(len(scores)), k)]
     return sorted(sets, key=lambda mask: -scores[mask].sum())

@@ -19,7 +19,7 @@ def value(game, members) -> np.ndarray:
 
 
 def shapley_by_permutations(game) -> np.ndarray:
-    """The mean marginal contribution over all d! orders, (classes, features)."""
+    """Return the mean marginal contribution over all d! orders, (classes, features)."""
     known = {frozenset(s): value(game, s) for s in subsets(range(game.d))}
     total = np.zeros((game.d, len(known[frozenset()])))
     for order in permutations(range(game.d)):
@@ -30,7 +30,7 @@ def shapley_by_permutations(game) -> np.ndarray:
 
 
 def banzhaf_by_definition(game) -> np.ndarray:
-    """The mean marginal contribution over all subsets of the others, (classes, features)."""
+    """Return the mean marginal contribution over all subsets of the others, (classes, features)."""
     columns = []
     for i in range(game.d):
         others = [j for j in range(game.d) if j != i]
@@ -40,7 +40,7 @@ def banzhaf_by_definition(game) -> np.ndarray:
 
 
 def kernel_shap_with_all_coalitions(game) -> np.ndarray:
-    """Weighted least squares with a Lagrange multiplier for efficiency, (classes, features)."""
+    """Solve weighted least squares with a Lagrange multiplier for efficiency, (classes, features)."""
     d = game.d
     empty, full = value(game, ()), value(game, range(d))
     proper = [s for s in subsets(range(d)) if 0 < len(s) < d]

@@ -18,7 +18,7 @@ from pertinent.rendering.colours import Look
 from pertinent.rendering.drawings.image import ImageDrawing, resized
 from pertinent.rendering.html.explanation import show as fragment
 from pertinent.rendering.html.page import report
-from pertinent.rendering.html.tables import show_evaluation as evaluation_table
+from pertinent.rendering.html.tables import show as evaluation_table
 from pertinent.rendering.panels import panel
 from pertinent.rendering.wording import facts
 from pertinent.results.explanation import Explanations

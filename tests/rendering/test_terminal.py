@@ -15,8 +15,7 @@ from pertinent.rendering.drawings.text import spans_of
 from pertinent.rendering.html.explanation import show as fragment
 from pertinent.rendering.terminal.explanation import show as rendered
 from pertinent.rendering.terminal.explanation import show_all as rendered_all
-from pertinent.rendering.terminal.tables import show_catalogue as catalogue_table
-from pertinent.rendering.terminal.tables import show_evaluation as evaluation_table
+from pertinent.rendering.terminal.tables import show as evaluation_table
 from pertinent.rendering.wording import facts, measures, score_text, strongest
 from pertinent.results.explanation import Explanations
 from pertinent.results.failures import Failure
@@ -214,7 +213,7 @@ def test_one_input_has_no_interval(text_model):
 
 
 def test_catalogue_lists_every_method():
-    output = printed(catalogue_table(pertinent.list_methods()))
+    output = printed(evaluation_table(pertinent.list_methods()))
     assert all(entry.name in output for entry in pertinent.list_methods())
 
 

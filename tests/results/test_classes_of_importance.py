@@ -29,7 +29,7 @@ def binary_model(rows):
 
 @pytest.fixture(scope="module")
 def binary(rows):
-    """Explanations of the predicted class, which is the first one of some rows."""
+    """Return explanations of the predicted class, which differs among rows."""
     es = pertinent.explain(binary_model(rows), rows, "exact-shapley", removal="mean")
     assert {e.target for e in es} == {0, 1}
     return es
@@ -48,30 +48,30 @@ def three(rows):
 
 
 def without_other_classes(explanations, **changes):
-    """Explanations by a method that scores only the target."""
+    """Return explanations by a method that scores only the target."""
     return pertinent.Explanations(
         [changed(e, class_scores=None, class_standard_errors=None, **changes) for e in explanations]
     )
 
 
-def assert_of_positive_class(found, binary):
+def assert_of_positive_class(result, binary):
     for place, name in enumerate(("a", "b")):
         expected = [e.class_scores[1, place] for e in binary]
-        np.testing.assert_allclose(found.scored[name].scores, expected, atol=1e-12)
-        np.testing.assert_allclose(found.rows_for(name)[0].effect, np.mean(expected), atol=1e-12)
+        np.testing.assert_allclose(result.scored[name].scores, expected, atol=1e-12)
+        np.testing.assert_allclose(result.rows_for(name)[0].effect, np.mean(expected), atol=1e-12)
 
 
-def test_binary_summaries_are_of_the_positive_class(binary, rows):
-    found = binary.importance()
-    assert found.groups == [""] and found.targets == {"": "yes"} and found.is_signed
-    assert_of_positive_class(found, binary)
-    scores, values = np.array(found.scored["a"].scores), rows[:, 0]
+def test_binary_importance_is_for_the_positive_class(binary, rows):
+    result = binary.importance()
+    assert result.groups == [""] and result.targets == {"": "yes"} and result.is_signed
+    assert_of_positive_class(result, binary)
+    scores, values = np.array(result.scored["a"].scores), rows[:, 0]
     assert np.corrcoef(scores, values)[0, 1] > 0.9  # a high value supports "yes" in every row
     cohorts = ["large" if value > 0 else "small" for value in values]
     assert binary.importance(cohorts).targets == {"small": "yes", "large": "yes"}
 
 
-def test_the_score_of_the_other_class_is_the_negative_where_that_is_exact(binary):
+def test_scores_of_the_other_class_change_sign(binary):
     assert_of_positive_class(without_other_classes(binary).importance(), binary)
     assert_of_positive_class(
         without_other_classes(binary, scale="logit", base_values=None).importance(), binary
@@ -79,45 +79,45 @@ def test_the_score_of_the_other_class_is_the_negative_where_that_is_exact(binary
 
 
 @pytest.mark.parametrize("changes", [{"scale": "raw"}, {"scale": "log-probability"}, {"base_values": None}])
-def test_else_the_two_classes_are_separate(binary, changes):
-    found = without_other_classes(binary, **changes).importance()
-    assert set(found.groups) == {"no", "yes"}
-    assert found.targets == {"no": "no", "yes": "yes"}
+def test_other_binary_explanations_have_a_group_per_class(binary, changes):
+    result = without_other_classes(binary, **changes).importance()
+    assert set(result.groups) == {"no", "yes"}
+    assert result.targets == {"no": "no", "yes": "yes"}
 
 
 def test_several_classes_have_a_group_each(three):
-    found = three.importance()
-    assert set(found.groups) == {"x", "y", "z"} and found.is_signed
-    assert found.targets == {name: name for name in found.groups}
+    result = three.importance()
+    assert set(result.groups) == {"x", "y", "z"} and result.is_signed
+    assert result.targets == {name: name for name in result.groups}
     expected = np.mean([e.scores[0] for e in three if e.target_name == "y"])
-    (row,) = [row for row in found.rows_for("a") if row.group == "y"]
+    (row,) = [row for row in result.rows_for("a") if row.group == "y"]
     np.testing.assert_allclose(row.effect, expected)
     assert len(three.importance().plot("beeswarm").axes) >= 3
 
 
 def test_a_signed_summary_of_mixed_classes_is_refused(three, tmp_path):
-    found = three.importance(["one", "other"] * 15)
-    assert not found.is_signed and found.targets == {"one": None, "other": None}
-    assert all(np.isnan(row.effect) and row.mean > 0 for row in found.rows)
+    result = three.importance(["one", "other"] * 15)
+    assert not result.is_signed and result.targets == {"one": None, "other": None}
+    assert all(np.isnan(row.effect) and row.mean > 0 for row in result.rows)
     with pytest.raises(SettingError, match=r'importance\("class"\).*`target`'):
-        found.plot("beeswarm")
-    found.plot("bars")
-    found.save(tmp_path / "found.json")
+        result.plot("beeswarm")
+    result.plot("bars")
+    result.save(tmp_path / "found.json")
     again = pertinent.read(tmp_path / "found.json")
-    assert again.targets == found.targets and np.isnan(again.rows[0].effect)
-    assert "nan" not in found.to_html()
+    assert again.targets == result.targets and np.isnan(again.rows[0].effect)
+    assert "nan" not in result.to_html()
 
 
-def test_one_class_that_was_chosen_is_kept(three):
+def test_a_chosen_class_is_kept(three):
     es = pertinent.Explanations([e.for_class("z") for e in three])
-    found = es.importance(["one", "other"] * 15)
-    assert found.targets == {"one": "z", "other": "z"} and found.is_signed
+    result = es.importance(["one", "other"] * 15)
+    assert result.targets == {"one": "z", "other": "z"} and result.is_signed
 
 
-def test_sizes_that_have_no_sign_are_not_separated(three):
+def test_unsigned_scores_have_one_group(three):
     es = pertinent.Explanations([replace(e, meaning="magnitude", scores=np.abs(e.scores)) for e in three])
-    found = es.importance()
-    assert found.groups == [""] and found.is_signed
+    result = es.importance()
+    assert result.groups == [""] and result.is_signed
 
 
 def test_pages_and_reports_of_mixed_classes(three):
@@ -127,7 +127,7 @@ def test_pages_and_reports_of_mixed_classes(three):
     assert "nan" not in str(view["importance"])
 
 
-@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")  # raised by the import of shap
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")  # from the import of shap
 def test_rows_for_shap_have_the_scores_of_the_second_class(binary):
     expected = [e.class_scores[1] for e in binary]
     np.testing.assert_allclose(binary.to_shap().values, expected, atol=1e-12)

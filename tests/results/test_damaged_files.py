@@ -1,4 +1,4 @@
-"""A file is checked when it is read: it gives explanations that work, or an error that says why not."""
+"""Reading a damaged file gives usable explanations or an error with the reason."""
 
 import copy
 import json
@@ -17,13 +17,14 @@ import pertinent
 from pertinent.errors import FileError, InputError
 from pertinent.results.explanation_files import _NESTED, _VERSION, _Content, _schema, _to_row, journal_of
 from pertinent.results.journal import Journal, journal_line
+from tests.stubs import sentiment
 
 JUNK = [None, True, -1, 10**9, 2**70, 0.5, float("nan"), float("inf"), "", "x", "\x1b[2J", [], [[]], {}]
 JUNK += [[None], [1, [2]], ["a"], {"a": None}, [[0.5, 3]], [["a", "b", "c"]], [-1], [10**6]]
 
 
 def explained():
-    """Texts, a pair, an image, rows and a value; scores of classes, searches, measures, errors."""
+    """Return explanations of texts, a pair, an image, rows and a value, with all kinds of fields."""
     texts = pertinent.wrap(lambda given: [[0.9, 0.1] if "bad" in str(t) else [0.2, 0.8] for t in given])
     images = pertinent.wrap(lambda x: [[0.3, 0.7] for _ in x], kind="image", classes=["no", "yes"])
     people = {"kind": "table", "columns": ["age", "job"], "background": [[3.0, "clerk"], [5.5, "cook"]]}
@@ -52,7 +53,7 @@ def good_bytes(good, tmp_path_factory):
 
 
 def use(explanations):
-    """Whatever is done with explanations that were read."""
+    """Convert and show explanations in all ways."""
     console = Console(file=TextIOWrapper(BytesIO(), "utf-8"), width=80)
     console.print(explanations)
     explanations.to_dataframe()
@@ -66,16 +67,16 @@ def use(explanations):
 
 
 def outcome(path):
-    """``True`` if the file was refused; what it holds is used otherwise."""
+    """Return whether the file was refused; use its content otherwise."""
     try:
-        found = pertinent.read(path)
+        result = pertinent.read(path)
     except FileError:
         return True
-    use(found)
+    use(result)
     return False
 
 
-def test_the_good_file_is_good(good, good_bytes, tmp_path):
+def test_an_undamaged_file_is_read(good, good_bytes, tmp_path):
     (tmp_path / "a.parquet").write_bytes(good_bytes)
     assert not outcome(tmp_path / "a.parquet")
     assert [e.to_dict() for e in pertinent.read(tmp_path / "a.parquet")] == [e.to_dict() for e in good]
@@ -96,7 +97,7 @@ def test_damaged_bytes(good_bytes, tmp_path, seed):
 
 
 def test_a_flipped_bit_changes_nothing_silently(good_bytes, tmp_path):
-    """Of the metadata, where checksums of Parquet do not reach; most of what is not refused is ignored."""
+    """Flip bits, also of the metadata, which has no checksums of Parquet."""
     path, draw = tmp_path / "a.parquet", random.Random(0)
     path.write_bytes(good_bytes)
     good = pertinent.read(path).to_json()
@@ -114,7 +115,7 @@ def test_a_flipped_bit_changes_nothing_silently(good_bytes, tmp_path):
 
 
 def damaged(plain, draw):
-    """The same with junk somewhere inside, or something missing, or something twice."""
+    """Return a copy with a junk value, a missing entry or a repeated entry."""
     plain = copy.deepcopy(plain)
     here = plain
     while True:
@@ -179,7 +180,7 @@ def test_altered_rows(good, tmp_path, seed):
 
 
 def changed(place, value):
-    """A function that puts a value at a place such as ``input.spans.0``."""
+    """Return a function that sets a value at a path such as ``input.spans.0``."""
 
     def change(plain):
         *way, last = [int(part) if part.isdecimal() else part for part in place.split(".")]
@@ -234,7 +235,7 @@ def changed(place, value):
         (6, "input.values", [[1], 2], "`values` must be numbers or texts"),
     ],
 )
-def test_what_is_wrong_is_said(good, tmp_path, which, place, value, message):
+def test_errors_of_invalid_fields(good, tmp_path, which, place, value, message):
     plain = [good[which].to_dict(), good[which].to_dict()]
     changed(place, value)(plain[1])
     with pytest.raises(InputError) as alone:
@@ -255,7 +256,7 @@ def test_a_file_of_another_format_version_is_refused(good_bytes, tmp_path):
         pertinent.read(path)
 
 
-def test_what_else_may_be_wrong_with_a_parquet_file(good, good_bytes, tmp_path):
+def test_other_invalid_parquet_files(good, good_bytes, tmp_path):
     path = tmp_path / "a.parquet"
     path.write_bytes(good_bytes)
     table = pq.read_table(path)
@@ -287,7 +288,7 @@ def test_what_else_may_be_wrong_with_a_parquet_file(good, good_bytes, tmp_path):
 
 @pytest.fixture
 def journal(good, tmp_path):
-    """A journal of three explanations and a failure, and its lines."""
+    """Return a journal of three explanations and a failure, and its lines."""
     path = journal_of(tmp_path / "run.parquet")
     failures = [{"index": 3, "reason": "empty", "id": "x", "method": None, "metric": None}]
     with Journal(path, {"seed": 0}) as journal:
@@ -297,10 +298,10 @@ def journal(good, tmp_path):
     return path, path.read_bytes().splitlines(keepends=True)
 
 
-def test_a_good_journal_is_read(journal, tmp_path):
-    found = pertinent.read(tmp_path / "run.parquet")
-    assert len(found) == 3
-    assert found.failures == [pertinent.Failure(3, "empty", id="x")]
+def test_an_undamaged_journal_is_read(journal, tmp_path):
+    result = pertinent.read(tmp_path / "run.parquet")
+    assert len(result) == 3
+    assert result.failures == [pertinent.Failure(3, "empty", id="x")]
 
 
 def test_damaged_journals(journal, tmp_path):
@@ -320,7 +321,7 @@ def test_damaged_journals(journal, tmp_path):
 
 @pytest.mark.parametrize("line", [b"{]\n", b"3\n", b'{"key": 3, "name": null}\n', b"[" * 100_000 + b"\n"])
 def test_a_journal_damaged_in_the_middle_is_not_cut(journal, line):
-    """What comes after the damage is work that somebody may save by hand."""
+    """Check that records after the damage are not deleted."""
     path, lines = journal
     data = lines[0] + lines[1] + line + lines[2]
     path.write_bytes(data)
@@ -329,7 +330,7 @@ def test_a_journal_damaged_in_the_middle_is_not_cut(journal, line):
     assert path.read_bytes() == data
 
 
-def test_a_file_that_is_no_journal_is_left_alone(tmp_path):
+def test_other_files_are_not_overwritten_by_journals(tmp_path):
     (tmp_path / "j").write_bytes(b"my notes")
     with pytest.raises(FileError, match="not a journal"):
         Journal(tmp_path / "j", {})
@@ -340,7 +341,7 @@ def test_a_file_that_is_no_journal_is_left_alone(tmp_path):
 
 
 def test_damaged_removal_checks(tmp_path):
-    model = pertinent.wrap(lambda texts: [[0.9, 0.1] if "bad" in t else [0.2, 0.8] for t in texts])
+    model = pertinent.wrap(sentiment)
     check = pertinent.check_removal(model, ["not bad", "good thing"], shares=(0.5,), draws=2)
     whole = json.loads(check.to_json())
     draw, refused, path = random.Random(0), 0, tmp_path / "check.json"
@@ -348,9 +349,9 @@ def test_damaged_removal_checks(tmp_path):
     for text in [*variants, "", "[]", "null", "[" * 100_000, check.to_json()[:-9], "\ufeff{}"]:
         path.write_text(text)
         try:
-            found = pertinent.RemovalCheck.read(path)
+            result = pertinent.RemovalCheck.read(path)
         except FileError:
             refused += 1
         else:
-            repr(found), found.to_json(), found.to_dataframe(), found._repr_html_(), found.__rich__()
+            repr(result), result.to_json(), result.to_dataframe(), result._repr_html_(), result.__rich__()
     assert refused > 80

@@ -1,4 +1,4 @@
-"""Explanations as data frames, for shap's plots, and as heat maps."""
+"""Export of explanations to data frames, shap and heat maps."""
 
 import json
 import warnings
@@ -12,9 +12,10 @@ import pytest
 import pertinent
 from pertinent.errors import SettingError
 from pertinent.results.explanation import Explanation
+from tests.stubs import sentiment
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # shap's own, when it is imported
+    warnings.simplefilter("ignore")  # from the import of shap
     import shap
 
 mpl.use("Agg")
@@ -34,10 +35,6 @@ def by_age(rows):
     return np.stack([1 - p, p], axis=1)
 
 
-def by_words(texts):
-    return [[0.9, 0.1] if "bad" in text else [0.2, 0.8] for text in texts]
-
-
 def by_pixel(images):
     p = images[:, :, 0, 0].mean(axis=1) / 2
     return np.stack([1 - p, p], axis=1)
@@ -48,7 +45,7 @@ def rows(frame=FRAME, method="exact-shapley", **options):
 
 
 def texts(method="kernel-shap"):
-    return pertinent.explain(by_words, ["so bad, really", "so good", "not bad"], method)
+    return pertinent.explain(sentiment, ["so bad, really", "so good", "not bad"], method)
 
 
 def images(shape=(3, 8, 8), n=2):
@@ -67,17 +64,17 @@ def closed():
 
 
 def test_a_frame_of_rows():
-    found = rows()
-    frame = found.to_dataframe()
+    result = rows()
+    frame = result.to_dataframe()
     assert list(frame) == [
         "input", "method", "target", "prediction", "feature", "value", "score", "standard_error",
     ]  # fmt: skip
     assert frame["input"].tolist() == [i for i in range(6) for _ in range(3)]
     assert frame["value"][:3].tolist() == [30, "clerk", 1.5]
     assert pd.isna(frame["value"][4:6].tolist()).tolist() == [False, True]
-    assert frame["prediction"][0] == found[0].prediction.values[found[0].target]
+    assert frame["prediction"][0] == result[0].prediction.values[result[0].target]
     pd.testing.assert_frame_equal(
-        found[1].to_dataframe()["input"].to_frame(), pd.DataFrame({"input": [1] * 3})
+        result[1].to_dataframe()["input"].to_frame(), pd.DataFrame({"input": [1] * 3})
     )
 
 
@@ -89,16 +86,16 @@ def test_a_frame_of_texts_and_images():
 
 def test_a_group_of_columns_is_one_value():
     encoded = pd.DataFrame({"age": [30.0, 40.0], "red": [0, 1], "blue": [1, 0]})
-    found = rows(encoded, groups={"colour": ["red", "blue"]})
-    assert found[0].to_dataframe()["value"].tolist() == [30.0, "blue=1"]
-    assert found.to_shap().data[1].tolist() == [40.0, "red=1"]
+    result = rows(encoded, groups={"colour": ["red", "blue"]})
+    assert result[0].to_dataframe()["value"].tolist() == [30.0, "blue=1"]
+    assert result.to_shap().data[1].tolist() == [40.0, "red=1"]
 
 
-def test_inputs_keep_their_place_and_their_id():
-    found = pertinent.explain(by_words, ["bad", "", "bad"], "leave-one-out")
-    frame = found.to_dataframe()
+def test_frames_have_the_index_and_id_of_inputs():
+    result = pertinent.explain(sentiment, ["bad", "", "bad"], "leave-one-out")
+    frame = result.to_dataframe()
     assert frame["input"].tolist() == [0, 2] and "id" not in frame
-    named = pertinent.Explanations([replace(found[0], id="order-17"), found[1]]).to_dataframe()
+    named = pertinent.Explanations([replace(result[0], id="order-17"), result[1]]).to_dataframe()
     assert list(named)[:3] == ["input", "id", "method"]
     assert named["id"][0] == "order-17" and pd.isna(named["id"][1])
 
@@ -111,33 +108,33 @@ def test_sets_are_columns():
 @pytest.mark.parametrize("method", ["exact-shapley", "leave-one-out", "lime"])
 @pytest.mark.parametrize("frame", [FRAME, NUMBERS], ids=["mixed", "numbers"])
 def test_shap_plots_rows(frame, method):
-    found = rows(frame, method)
-    many = found.to_shap()
+    result = rows(frame, method)
+    many = result.to_shap()
     assert many.values.shape == frame.shape and many.feature_names == list(frame)
     ends = many.base_values + many.values.sum(axis=1)
-    np.testing.assert_allclose(ends, [e.prediction.values[1] for e in found])
+    np.testing.assert_allclose(ends, [e.prediction.values[1] for e in result])
     shap.plots.beeswarm(many, show=False)
     shap.plots.bar(many, show=False)
     shap.plots.heatmap(many, show=False)
     shap.plots.waterfall(many[0], show=False)
-    shap.plots.waterfall(found[0].to_shap(), show=False)
-    shap.plots.bar(found[0].to_shap(), show=False)
-    assert found[-1].target == 1
-    np.testing.assert_array_equal(many[-1].values, found[-1].to_shap().values)
-    assert many[-1].base_values == found[-1].to_shap().base_values
+    shap.plots.waterfall(result[0].to_shap(), show=False)
+    shap.plots.bar(result[0].to_shap(), show=False)
+    assert result[-1].target == 1
+    np.testing.assert_array_equal(many[-1].values, result[-1].to_shap().values)
+    assert many[-1].base_values == result[-1].to_shap().base_values
 
 
 def test_shap_plots_texts():
-    found = texts()
-    one = found[0].to_shap()
+    result = texts()
+    one = result[0].to_shap()
     assert one.data.tolist() == ["so ", "bad", ", ", "really"]
     assert one.feature_names == ["so", "bad", ",", "really"]
     assert "really" in shap.plots.text(one, display=False)
     shap.plots.waterfall(one, show=False)
-    many = found.to_shap()
+    many = result.to_shap()
     assert [len(values) for values in many.values] == [4, 2, 2]
     assert "really" in shap.plots.text(many, display=False)
-    alike = pertinent.Explanations(found[1:]).to_shap()
+    alike = pertinent.Explanations(result[1:]).to_shap()
     assert "good" in shap.plots.text(alike, display=False)
     pair = pertinent.explain(lambda pairs: [[0.5, 0.5]] * len(pairs), ("a b", "c d"), "leave-one-out")
     assert pair.to_shap().data.tolist() == ["a ", "b", "c ", "d"]
@@ -145,17 +142,17 @@ def test_shap_plots_texts():
 
 @pytest.mark.parametrize("shape", [(3, 8, 8), (1, 6, 9)])
 def test_shap_plots_images(shape):
-    found = images(shape)
-    one = found[0].to_shap()
+    result = images(shape)
+    one = result[0].to_shap()
     assert one.values.shape == one.data.shape == (*shape[1:], shape[0])
-    assert one.values.sum() == pytest.approx(found[0].scores.sum())
+    assert one.values.sum() == pytest.approx(result[0].scores.sum())
     shap.plots.image(one, show=False)
-    shap.plots.image(found.to_shap(), show=False)
-    together = pertinent.Explanations([*found, *images((shape[0], 4, 4))])
+    shap.plots.image(result.to_shap(), show=False)
+    together = pertinent.Explanations([*result, *images((shape[0], 4, 4))])
     assert together.to_shap().values[2].shape == (4, 4, shape[0])
 
 
-def test_nothing_to_plot():
+def test_empty_explanations_are_refused():
     with pytest.raises(SettingError, match="at least one"):
         pertinent.Explanations([]).to_shap()
     assert len(pertinent.Explanations([]).to_dataframe()) == 0
@@ -171,17 +168,17 @@ def test_heat_maps():
 
 
 def test_missing_values_are_saved(tmp_path):
-    found = rows()
-    assert json.loads(found[2].to_json())["input"]["values"] == [50, None, 2.5]
-    found.save(tmp_path / "e.parquet")
+    result = rows()
+    assert json.loads(result[2].to_json())["input"]["values"] == [50, None, 2.5]
+    result.save(tmp_path / "e.parquet")
     model = pertinent.wrap(by_age, background=FRAME)
     again = pertinent.read(tmp_path / "e.parquet")
     measured = pertinent.evaluate(model, again)
     assert not measured.failures
-    assert measured.mean("exact-shapley", "sufficiency") == pertinent.evaluate(model, found).mean(
+    assert measured.mean("exact-shapley", "sufficiency") == pertinent.evaluate(model, result).mean(
         "exact-shapley", "sufficiency"
     )
-    assert [e.input.shown() for e in again] == [e.input.shown() for e in found]
+    assert [e.input.value_texts() for e in again] == [e.input.value_texts() for e in result]
 
 
 def test_json_names_the_target():

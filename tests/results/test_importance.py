@@ -1,4 +1,4 @@
-"""Which features matter over many inputs: known means, groups, and what is saved and shown."""
+"""Importance over many inputs: exact means, groups, files and displays."""
 
 import json
 
@@ -28,29 +28,29 @@ def linear(rows):
     return pertinent.explain(model, rows, "exact-shapley", removal="mean")
 
 
-def test_the_mean_size_of_exact_scores(linear, rows):
-    found = linear.importance()
+def test_mean_magnitudes_of_exact_scores(linear, rows):
+    result = linear.importance()
     sizes = np.abs(WEIGHTS * (rows - rows.mean(axis=0))).mean(axis=0)
-    assert found.features == ["a", "b", "c"] and found.groups == [""] and found.sizes == {"": 40}
-    np.testing.assert_allclose([row.mean for row in found.rows], sizes, atol=1e-9)
-    np.testing.assert_allclose([row.effect for row in found.rows], 0, atol=1e-9)
-    assert all(row.low <= row.mean <= row.high and row.n == 40 for row in found.rows)
-    assert found.rows[0].low > found.rows[1].high  # told apart
-    np.testing.assert_allclose(found.scored["a"].positions, np.argsort(np.argsort(rows[:, 0])) / 39)
+    assert result.features == ["a", "b", "c"] and result.groups == [""] and result.sizes == {"": 40}
+    np.testing.assert_allclose([row.mean for row in result.rows], sizes, atol=1e-9)
+    np.testing.assert_allclose([row.effect for row in result.rows], 0, atol=1e-9)
+    assert all(row.low <= row.mean <= row.high and row.n == 40 for row in result.rows)
+    assert result.rows[0].low > result.rows[1].high  # distinguished
+    np.testing.assert_allclose(result.scored["a"].positions, np.argsort(np.argsort(rows[:, 0])) / 39)
 
 
-def test_cohorts_stand_beside_each_other(linear, rows):
+def test_groups_are_compared(linear, rows):
     cohorts = np.where(rows[:, 0] > 1, "large", "small")
-    found = linear.importance(cohorts, top=1)
-    assert found.sizes == {name: int((cohorts == name).sum()) for name in found.groups}
+    result = linear.importance(cohorts, top=1)
+    assert result.sizes == {name: int((cohorts == name).sum()) for name in result.groups}
     large, small = (
-        next(row for row in found.rows_for("a") if row.group == name) for name in ("large", "small")
+        next(row for row in result.rows_for("a") if row.group == name) for name in ("large", "small")
     )
     assert large.low > small.high and large.effect > 0 > small.effect
-    assert found.n_features == 3 and found.features == ["a"]
+    assert result.n_features == 3 and result.features == ["a"]
 
 
-def test_words_of_texts_count_together_whatever_their_case():
+def test_words_are_counted_in_lower_case():
     model = pertinent.wrap(
         lambda texts: [[0.5 - 0.1 * (n := t.lower().count("good")), 0.5 + 0.1 * n] for t in texts],
         kind="text",
@@ -58,15 +58,15 @@ def test_words_of_texts_count_together_whatever_their_case():
     es = pertinent.explain(
         model, ["Good and good", "good", "plain and simple", "and"], "leave-one-out", target=1
     )
-    found = es.importance()
-    (good,) = found.rows_for("good")
+    result = es.importance()
+    (good,) = result.rows_for("good")
     np.testing.assert_allclose([good.mean, good.effect], [(0.2 + 0.1) / 4] * 2)
     assert (
         good.n == 2
-        and found.features[0] == "good"
-        and set(found.features) == {"good", "and", "plain", "simple"}
+        and result.features[0] == "good"
+        and set(result.features) == {"good", "and", "plain", "simple"}
     )
-    assert np.isnan(found.scored["good"].positions).all()
+    assert np.isnan(result.scored["good"].positions).all()
 
 
 def test_methods_are_not_mixed(linear):
@@ -91,37 +91,37 @@ def test_bad_settings(linear):
         linear.importance().plot("pie")
 
 
-def test_it_is_saved_read_and_converted(linear, tmp_path):
-    found = linear.importance("target", top=2)
-    found.save(tmp_path / "i.json")
+def test_save_read_and_convert(linear, tmp_path):
+    result = linear.importance("target", top=2)
+    result.save(tmp_path / "i.json")
     again = pertinent.read(tmp_path / "i.json")
-    assert isinstance(again, Importance) and again == found
-    assert list(found.to_dataframe().feature) == ["a", "b"]
+    assert isinstance(again, Importance) and again == result
+    assert list(result.to_dataframe().feature) == ["a", "b"]
     plain = json.loads((tmp_path / "i.json").read_text())
     plain["rows"][0]["mean"] = "much"
     with pytest.raises(InputError, match=r"rows\[0\].mean"):
         Importance.from_dict(plain)
 
 
-def test_it_is_shown_and_drawn(linear, rows):
-    found = linear.importance(np.where(rows[:, 0] > 0, "<b>", "small"))
-    page = found.to_html()
+def test_displays_and_plots(linear, rows):
+    result = linear.importance(np.where(rows[:, 0] > 0, "<b>", "small"))
+    page = result.to_html()
     assert "&lt;b&gt;" in page and "<b>" not in page.replace("<body>", "")
     for kind in ("bars", "beeswarm"):
-        (axes, *_) = found.plot(kind).axes
+        (axes, *_) = result.plot(kind).axes
         assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "b", "c"]
-    panels = found.plot("beeswarm").axes[:2]  # one for each group
+    panels = result.plot("beeswarm").axes[:2]  # one for each group
     assert sum(len(each.get_offsets()) for axes in panels for each in axes.collections) == 120
-    assert repr(found) == "<Importance over 40 explanations: 'a', 'b', 'c'>"
+    assert repr(result) == "<Importance over 40 explanations: 'a', 'b', 'c'>"
 
 
-def test_points_of_a_swarm_do_not_cover_each_other():
+def test_points_of_a_beeswarm_do_not_overlap():
     moved = spread(np.zeros(5), 0.0, 1.0)
     assert len(set(moved)) == 5 and np.abs(moved).max() < 0.5
     assert np.abs(spread(np.zeros(500), 0.0, 1.0)).max() < 0.5
 
 
-def test_a_report_of_many_rows_says_which_features_matter(linear):
+def test_reports_of_many_rows_show_importance(linear):
     assert "Which features matter" in report(linear)
     assert "Which features matter" not in report(linear[:5])
 
@@ -129,12 +129,12 @@ def test_a_report_of_many_rows_says_which_features_matter(linear):
 def test_the_scores_for_every_class_are_groups():
     model = pertinent.load("table")
     es = pertinent.explain(model, model.background.values[:6], "shapley", budget=60)
-    found = es.importance("class")
-    assert found.groups == list(model.classes) and set(found.sizes.values()) == {6}
+    result = es.importance("class")
+    assert result.groups == list(model.classes) and set(result.sizes.values()) == {6}
     column = es[0].features.index("alcohol")
     for number, name in enumerate(model.classes):
         expected = np.mean([abs(e.class_scores[number, column]) for e in es])
-        (row,) = [row for row in found.rows_for("alcohol") if row.group == name]
+        (row,) = [row for row in result.rows_for("alcohol") if row.group == name]
         np.testing.assert_allclose(row.mean, expected)
     sets = pertinent.explain(model, model.background.values[:2], "random-search", budget=20)
     with pytest.raises(SettingError, match="one class at a time"):

@@ -29,7 +29,7 @@ def test_records_come_back_in_the_order_of_their_keys(tmp_path):
 
 
 @pytest.mark.parametrize("left", range(1, 60, 7))
-def test_a_torn_line_is_cut_off_wherever_it_was_torn(tmp_path, left):
+def test_a_truncated_last_line_is_removed(tmp_path, left):
     path = tmp_path / "j"
     with Journal(path, {}) as journal:
         journal.add((0,), "a", {"found": "x" * 50})
@@ -42,7 +42,7 @@ def test_a_torn_line_is_cut_off_wherever_it_was_torn(tmp_path, left):
     assert [json.loads(line[9:])["key"] for line in path.read_text().splitlines()[1:]] == [[0], [1]]
 
 
-def test_a_torn_header_is_no_journal(tmp_path):
+def test_a_truncated_header_is_refused(tmp_path):
     (tmp_path / "j").write_bytes(b'01234567 {"seed"')
     with Journal(tmp_path / "j", {"seed": 1}) as journal:
         assert not journal.finished
@@ -70,15 +70,15 @@ def test_two_processes_do_not_write_one_journal(tmp_path):
         Journal(tmp_path / "j", {})
 
 
-def test_no_folder_and_no_right_to_write(tmp_path):
+def test_missing_folders_and_permissions(tmp_path):
     with pytest.raises(FileError, match="no folder"):
         Journal(tmp_path / "none" / "j", {})
     with pytest.raises(FileError, match="is a folder"):
         Journal(tmp_path, {})
 
 
-def test_a_disk_that_is_full_keeps_what_is_finished(tmp_path):
-    """A limit on the size of files is as good as a full disk."""
+def test_a_full_disk_keeps_finished_records(tmp_path):
+    """Simulate a full disk by a limit on the size of files."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     with Journal(tmp_path / "j", {}) as journal:

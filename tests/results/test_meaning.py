@@ -1,4 +1,4 @@
-"""An explanation says what its scores mean; a report needs no method to be installed."""
+"""Explanations declare the meaning of their scores; reports need no installed methods."""
 
 import subprocess
 import sys
@@ -13,11 +13,12 @@ from pertinent.learners.base import learned
 from pertinent.rendering.wording import directions, facts, score_text
 from pertinent.results.explanation import Explanation
 from tests.explanations import changed
+from tests.stubs import sentiment
 
 
 @pytest.fixture(scope="module")
 def model():
-    return pertinent.wrap(lambda texts: [[0.9, 0.1] if "bad" in t else [0.2, 0.8] for t in texts])
+    return pertinent.wrap(sentiment)
 
 
 def explained(model, method, **options):
@@ -38,7 +39,7 @@ def test_the_meaning_is_kept_in_files(model, tmp_path, method, meaning):
         assert facts(each)["budget"].endswith("per sparsity") == (method == "random-search")
 
 
-def test_every_method_says_what_its_scores_mean():
+def test_every_method_declares_the_meaning_of_its_scores():
     of_methods = {name: cls.traits.meaning for name, cls in (explainers.all() | learned.all()).items()}
     assert of_methods["greedy-as"] == of_methods["counterfactual"] == "attack"
     assert of_methods["parallel-local-search"] == "membership"
@@ -54,7 +55,7 @@ def test_an_unknown_meaning_or_direction_is_an_error(model):
         Explanation.from_dict(plain | {"better": {"sufficiency": "sideways"}})
 
 
-def test_a_finding_may_mean_something_else(model):
+def test_a_finding_may_change_the_meaning(model):
     @dataclass(frozen=True)
     class Sizes(Explainer):
         name = "sizes"
@@ -70,7 +71,7 @@ def test_a_finding_may_mean_something_else(model):
     assert score_text(e, 2) == "+0.200"
 
 
-def test_measures_say_which_way_is_better(model, tmp_path):
+def test_measures_declare_their_direction(model, tmp_path):
     es = pertinent.explain(model, ["a bad film"], "leave-one-out", progress=False)
     measured = pertinent.evaluate(model, es, ["sufficiency", "comprehensiveness"]).explanations
     measured.save(tmp_path / "e.parquet")
@@ -79,7 +80,7 @@ def test_measures_say_which_way_is_better(model, tmp_path):
         assert 'sufficiency <span title="lower is better">↓</span>' in e.to_html()
 
 
-def test_nothing_that_is_shown_imports_methods(model, tmp_path):
+def test_displays_import_no_methods(model, tmp_path):
     e = changed(explained(model, "leave-one-out"), method="my-own-method", meaning="magnitude")
     e.save(tmp_path / "e.parquet")
     code = f"""

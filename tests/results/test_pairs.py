@@ -70,7 +70,7 @@ def test_another_class_has_no_pairs(explanation):
     assert other.scores == pytest.approx(-explanation.scores)
 
 
-def test_methods_without_pairs_say_which_has_them(model):
+def test_errors_of_methods_without_pairs(model):
     e = pertinent.explain(model, "a film not good", "kernel-shap")
     for use in (e.top_pairs, e.pairs_to_dataframe, e.to_shapiq, e.plot_interactions):
         with pytest.raises(pertinent.PertinentError, match="method='shapley-interactions'"):
@@ -87,7 +87,7 @@ def test_shapiq_values(explanation):
     assert values.values.sum() == pytest.approx(explanation.prediction.values[1])
 
 
-def test_shapiq_is_asked_for(explanation, monkeypatch):
+def test_shapiq_is_an_optional_dependency(explanation, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "shapiq", None)
     with pytest.raises(MissingExtra, match=r"pertinent\[shapiq\]"):
         explanation.to_shapiq()

@@ -14,14 +14,11 @@ from pertinent.errors import FileError
 from pertinent.rendering.by_input import name_of
 from pertinent.results.failures import Failure
 from tests.results.test_damaged_files import damaged
-
-
-def words(texts):
-    return [[0.9, 0.1] if "bad" in t else [0.2, 0.8] for t in texts]
+from tests.stubs import sentiment
 
 
 def explained(inputs=("not bad", "so good", "a bad film"), **options):
-    return pertinent.explain(words, list(inputs), "leave-one-out", progress=False, **options)
+    return pertinent.explain(sentiment, list(inputs), "leave-one-out", progress=False, **options)
 
 
 def attacked(model, rows):
@@ -49,22 +46,22 @@ def results(attacks):
         "explanation": es[0],
         "explanations": es,
         "by class": es[0].by_class(),
-        "evaluation": pertinent.evaluate(words, es, ["sufficiency", "deletion"]),
+        "evaluation": pertinent.evaluate(sentiment, es, ["sufficiency", "deletion"]),
         "attacks": attacks,
         **diagnostics(),
     }
 
 
 def diagnostics():
-    """One of each kind, each with a failure."""
+    """Return a diagnostic of each kind, each with a failure."""
     texts, rows = ["not bad", "", "so good", "a bad film"], [*np.eye(4), "none"]
-    es = pertinent.explain(words, ["so bad", "not bad", "so good"], "leave-one-out", progress=False)
+    es = pertinent.explain(sentiment, ["so bad", "not bad", "so good"], "leave-one-out", progress=False)
     model = pertinent.wrap(lambda x: [[0.5 + r[0] / 9, 0.5 - r[0] / 9] for r in x], kind="table")
     network = pertinent.wrap(nn.Sequential(nn.Linear(4, 2)), kind="table", output="logit")
     quiet = {"progress": False}
     return {
-        "removal-check": pertinent.check_removal(words, texts, shares=0.5, draws=2, **quiet),
-        "stability": pertinent.stability(words, texts, "lime", samples=9, seeds=2, **quiet),
+        "removal-check": pertinent.check_removal(sentiment, texts, shares=0.5, draws=2, **quiet),
+        "stability": pertinent.stability(sentiment, texts, "lime", samples=9, seeds=2, **quiet),
         "sanity": pertinent.sanity(network, rows, "leave-one-out", removal="constant", **quiet),
         "sensitivity": pertinent.sensitivity(
             model, rows, ["leave-one-out", "random"], sparsity=(0.2, 0.5), samples=2, **quiet
@@ -114,7 +111,7 @@ def test_evaluations_are_the_same_after_reading(results, tmp_path):
     assert again.explanations[0].measures == results["evaluation"].explanations[0].measures
 
 
-def test_attacks_without_success_stay_so(attacks, tmp_path):
+def test_failed_attacks_are_saved(attacks, tmp_path):
     attacks.save(tmp_path / "a.json")
     again = pertinent.read(tmp_path / "a.json")
     for before, after in zip(attacks, again, strict=True):
@@ -166,17 +163,17 @@ def test_slices_keep_the_failures_of_their_inputs(attacks):
 
 def test_a_failure_in_measuring_stays_with_its_explanation():
     found = pertinent.evaluate(
-        words, explained(), ["sufficiency", "precision-at-k"], annotations=[None, [0], None]
+        sentiment, explained(), ["sufficiency", "precision-at-k"], annotations=[None, [0], None]
     )
     assert [(f.index, f.metric) for f in found.failures] == [(0, "precision-at-k"), (2, "precision-at-k")]
     es = pertinent.Explanations(list(found.explanations), found.failures)
     assert [f.index for f in es[1:].failures] == [2]
 
 
-def test_metrics_with_two_settings_stand_side_by_side(tmp_path):
+def test_one_metric_with_two_settings(tmp_path):
     es = explained()
     metrics = ["precision-at-k:k=1", "precision-at-k:k=2", "sufficiency"]
-    found = pertinent.evaluate(words, es, metrics, annotations=[[0], [0], [0]])
+    found = pertinent.evaluate(sentiment, es, metrics, annotations=[[0], [0], [0]])
     names = ["precision-at-k k=1", "precision-at-k k=2", "sufficiency"]
     assert list(found.better) == names
     assert list(found.explanations[0].measures) == names
@@ -185,7 +182,7 @@ def test_metrics_with_two_settings_stand_side_by_side(tmp_path):
     for name in names:
         assert name in found.to_html()
     with pytest.raises(pertinent.PertinentError, match="sufficiency is named twice with the same settings"):
-        pertinent.evaluate(words, es, ["sufficiency", "sufficiency"])
+        pertinent.evaluate(sentiment, es, ["sufficiency", "sufficiency"])
 
 
 @pytest.mark.parametrize("kind", DIAGNOSTICS)
@@ -200,19 +197,20 @@ def test_diagnostics_share_a_base_and_a_file_format(results, kind):
     assert found.table().question in found.to_html()
 
 
-def test_damaged_files_of_every_diagnostic_are_read_or_refused(results, tmp_path):
+@pytest.mark.parametrize("kind", DIAGNOSTICS)
+def test_damaged_files_of_diagnostics_are_read_or_refused(results, kind, tmp_path):
+    plain = json.loads(results[kind].to_json())
     draw, refused, path = random.Random(0), 0, tmp_path / "d.json"
-    for kind in DIAGNOSTICS:
-        whole = json.loads(results[kind].to_json())
-        for _ in range(60):
-            path.write_text(json.dumps(damaged(whole, draw)))
-            try:
-                found = pertinent.read(path)
-            except FileError:
-                refused += 1
-            else:
-                repr(found), found.to_json(), found.to_html(), found.__rich__(), found.to_dataframe()
-    assert refused > 70
+    variants = [json.dumps(damaged(plain, draw)) for _ in range(150)]
+    for text in [*variants, "", "[]", "null", "[" * 100_000]:
+        path.write_text(text)
+        try:
+            result = type(results[kind]).read(path)
+        except FileError:
+            refused += 1
+        else:
+            repr(result), result.to_json(), result.to_html(), result.__rich__(), result.to_dataframe()
+    assert refused > 80
 
 
 def test_a_saved_sensitivity_is_read_as_an_evaluation(results, tmp_path):

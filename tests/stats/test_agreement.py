@@ -1,4 +1,4 @@
-"""Krippendorff's alpha beside published worked examples, a plain reference, and people of known behaviour."""
+"""Krippendorff's alpha compared with published examples, a plain reference, and simulated people."""
 
 from itertools import permutations
 
@@ -37,7 +37,7 @@ def test_published_worked_examples(values, level, published):
 
 
 def reference(values, level):
-    """By the definition: pairs of answers within units, and pairs of all answers that can be paired."""
+    """Return alpha by its definition: pairs of answers within units, and all pairs that can be formed."""
     units = [[v for v in column if not np.isnan(v)] for column in values.T]
     units = [unit for unit in units if len(unit) > 1]
     every = [v for unit in units for v in unit]

@@ -1,4 +1,4 @@
-"""Student's paired t-test against scipy, and between the methods of an evaluation."""
+"""Student's paired t-test compared with scipy, and between the methods of an evaluation."""
 
 import numpy as np
 import pytest

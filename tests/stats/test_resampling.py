@@ -1,4 +1,4 @@
-"""The block bootstrap: against a plain loop, on data whose truth is known, and of little."""
+"""The block bootstrap compared with a plain loop, on data with a known mean, and on little data."""
 
 import numpy as np
 import pytest
@@ -9,13 +9,13 @@ from pertinent.stats.resampling import _counts, resampled_means
 
 
 def two_way(rng, seeds, inputs, *, seed_sd=1.0, input_sd=1.0, noise_sd=1.0):
-    """Values with an effect of each seed, an effect of each input, and noise; the true mean is 0."""
+    """Return values with an effect of each seed, an effect of each input, and noise; the mean is 0."""
     effects = seed_sd * rng.normal(size=(seeds, 1)) + input_sd * rng.normal(size=(1, inputs))
     return effects + noise_sd * rng.normal(size=(seeds, inputs))
 
 
 def by_hand(values, seed_counts, input_counts):
-    """Every seed and every input as often as drawn, and the mean of what is there."""
+    """Repeat every seed and input as often as drawn, and return the mean."""
     means = []
     for s, n in zip(seed_counts, input_counts, strict=True):
         drawn = np.repeat(np.repeat(values, s, axis=0), n, axis=1).ravel()

@@ -100,9 +100,8 @@ def command_parser(name: str) -> Parser:
     verb = resolve_name(f"pertinent.cli.{command.runs}")
     function = verb if command.function is None else getattr(pertinent, command.function)
     parameters = {} if function is verb else inspect.signature(function).parameters
-    positional = {
-        what: texts for what, texts in POSITIONAL.items() if what in {*parameters} - {*command.without}
-    }
+    names = {*parameters} - {*command.without}
+    positional = {argument: texts for argument, texts in POSITIONAL.items() if argument in names}
     parser = Parser(
         prog=f"pertinent {name}",
         usage=" ".join([f"pertinent {name}", *(metavar for metavar, _ in positional.values()), "[options]"]),
@@ -110,11 +109,11 @@ def command_parser(name: str) -> Parser:
         epilog=f"{texts()[name]}{texts()['exit codes']}",
     )
     parser.add_argument("--debug", action="store_true", help="log all messages, and show tracebacks")
-    for what, (metavar, about) in positional.items():
-        if what == "files":
-            parser.add_argument(what, metavar="FILE", type=Path, nargs="+", help=command.files)
-        elif what != "inputs":
-            parser.add_argument(what, metavar=metavar, type=Path, help=about)
+    for argument, (metavar, about) in positional.items():
+        if argument == "files":
+            parser.add_argument(argument, metavar="FILE", type=Path, nargs="+", help=command.files)
+        elif argument != "inputs":
+            parser.add_argument(argument, metavar=metavar, type=Path, help=about)
     options = [] if function is verb else options_of(function, {*ELSEWHERE, *command.elsewhere})
     for i, option in enumerate(options):
         if option.name in READERS:

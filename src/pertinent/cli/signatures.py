@@ -178,13 +178,13 @@ def summary_of(function: Callable[..., Any]) -> list[str]:
 
 def parameter_texts(thing: Any) -> dict[str, str]:
     """Return the text about each parameter of a numpy-style docstring, with references resolved."""
-    found: dict[str, str] = {}
+    documented: dict[str, str] = {}
     for section in _SECTION.findall(inspect.getdoc(thing) or ""):
         for names, text in _ENTRY.findall(section):
             about = " ".join(text.split())
             for name in (each.strip(" *") for each in names.split(",")):
-                found[name] = _resolved(thing, name, about)
-    return found
+                documented[name] = _resolved(thing, name, about)
+    return documented
 
 
 def _resolved(thing: Any, name: str, text: str) -> str:
@@ -204,7 +204,7 @@ def _for_terminal(text: str, parameters: Iterable[str]) -> str:
     commands = {f"{command.function}": f"`pertinent {name}`" for name, command in COMMANDS.items()}
     words = commands | {f"{name}()": command for name, command in commands.items()}
     words |= {name: f"--{name.replace('_', '-')}" for name in parameters}
-    return re.sub(r"`([\w()]+)`", lambda found: words.get(found[1], found[1]), text)
+    return re.sub(r"`([\w()]+)`", lambda match: words.get(match[1], match[1]), text)
 
 
 def _annotated_name(hint: Any) -> str:

@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 class Cluster(Settings, Executor):
     """Workers on Ray that do the work of `explain`, `compare` and others, on one machine or several.
 
-    Results are the same as without a cluster, whatever the number of workers and the size of blocks.
+    Results are the same as without a cluster, for any number of workers and any size of blocks.
 
     Attributes
     ----------

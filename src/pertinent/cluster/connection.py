@@ -80,12 +80,12 @@ def _check_reachable(address: str) -> None:
     """
     if address in ("auto", "local"):
         return
-    found = re.fullmatch(r"(ray://|)([^\s/:]+|\[[^\s/]+\])(?::(\d{1,5}))?", address)
-    if found is None:
+    match = re.fullmatch(r"(ray://|)([^\s/:]+|\[[^\s/]+\])(?::(\d{1,5}))?", address)
+    if match is None:
         raise ClusterError(
             f"The address of a cluster must be HOST:PORT, such as 10.0.0.1:6379, but got {address!r}."
         )
-    host, port = found[2].strip("[]"), int(found[3] or _PORTS[found[1]])
+    host, port = match[2].strip("[]"), int(match[3] or _PORTS[match[1]])
     try:
         with socket.create_connection((host, port), timeout=SECONDS) as connection:
             connection.sendall(_HELLO)

@@ -47,7 +47,7 @@ class Ball:
                 "small random numbers to an input."
             )
         steps = self.steps(rng, input.array.size).reshape(-1, *input.array.shape)
-        return [input.moved(step * input.units(model.background)) for step in steps]
+        return [input.shift(step * input.units(model.background)) for step in steps]
 
     def steps(self, rng: np.random.Generator, d: int) -> Floats:
         """Draw points of the ball around 0, (samples, d)."""

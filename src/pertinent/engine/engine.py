@@ -419,7 +419,7 @@ class Engine:
         kind = type(flight.parts[0].question)
         answers = kind.read(self.model, flight.answer.outputs(), flight.parts)
         seconds = self._last_batch = flight.answer.seconds()
-        costs = [sum(chunk.total for chunk in own) for own in flight.chunks.values()]
+        costs = [sum(chunk.total for chunk in chunks) for chunks in flight.chunks.values()]
         self.batch_sizes[kind].observe(sum(costs), seconds)
         for (question, chunks), cost, result in zip(flight.chunks.items(), costs, answers, strict=True):
             keys = list(chain(*(chunk.keys for chunk in chunks))) if len(chunks) > 1 else chunks[0].keys

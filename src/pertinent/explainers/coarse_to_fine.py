@@ -29,7 +29,7 @@ _REFUSED = (
 
 
 def coarse_to_fine(explainer: Explainer, task: Task, levels: Sequence[Ints]) -> Steps:
-    """Explain the parts of the first level, then those of the next level inside the parts that matter.
+    """Explain the parts of the first level, then at each level the parts inside those that matter.
 
     `levels` contain for each feature the part that it belongs to, the coarsest level first, the features
     themselves last. The players at each level are the parts of those that matter, and the others, whose

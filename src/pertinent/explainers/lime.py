@@ -81,7 +81,7 @@ class Lime(Explainer):
         else:
             numbers = self._numbers(task)
             draw = draw_normal if self.form == "continuous" else draw_bins
-            rows, z = draw(task.rng, n, numbers.values, numbers.known)
+            rows, z = draw(task.rng, n, numbers.values, numbers.background)
             values = yield RowValues(rows)
             distance = np.linalg.norm(z - z[0], axis=1)
             weight = kernel(distance, self.kernel_width or 0.75 * np.sqrt(d))
@@ -97,12 +97,12 @@ class Lime(Explainer):
                 f"`form` must be 'removal' except for table rows with a number for each feature, got "
                 f"{self.form!r}."
             )
-        if numbers.known is None:
+        if numbers.background is None:
             raise SettingError(
                 f"lime with form={self.form!r} draws rows like those of the background: pass `background` to "
                 "`wrap`, such as a sample of the training data."
             )
-        if np.isnan(numbers.values).any() or np.isnan(numbers.known).any():
+        if np.isnan(numbers.values).any() or np.isnan(numbers.background).any():
             raise InputError(
                 f"lime with form={self.form!r} needs a value in every column, but the row or the background "
                 "has missing values (NaN): use form='removal'."

@@ -1,4 +1,4 @@
-"""The features of an input that a person has marked as those that matter."""
+"""Annotations: the features of an input that a person marked as important."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ _FORMS = (
 )
 
 
-def marked_features(annotations: Any, input: Input) -> Masks:
-    """Which features are marked, as a row of booleans.
+def mark_features(annotations: Any, input: Input) -> Masks:
+    """Return which features are marked, as a row of booleans.
 
-    `annotations` are booleans, one for each feature; numbers of features; their names, which mark every
-    feature of that name; spans (start, end) of characters, or (segment, start, end) in a pair of texts,
-    which mark the features that share a character with one; or an array (height, width) of booleans,
-    which marks the features of an image more than half of whose pixels are marked.
+    `annotations` are booleans, one per feature; numbers of features; names, each of which marks all features
+    of that name; spans (start, end) of characters, or (segment, start, end) in a pair of texts, which mark
+    the features that share a character with one; or an array (height, width) of booleans, which marks the
+    features of an image with more than half of their pixels marked.
 
     >>> from pertinent.inputs.table import table_input
-    >>> marked_features(["b"], table_input({"a": 1, "b": 2})).tolist()
+    >>> mark_features(["b"], table_input({"a": 1, "b": 2})).tolist()
     [False, True]
     """
-    given = _array(annotations)
-    mask = input.annotated(given)
+    array = _array(annotations)
+    mask = input.match_annotation(array)
     if mask is None:
-        mask = _marked(given, input)
+        mask = _mark(array, input)
     if not mask.any():
         raise InputError("No feature of the input is marked.")
     return mask
@@ -43,38 +43,37 @@ def _array(annotations: Any) -> Array:
     if isinstance(annotations, str) or not isinstance(annotations, Iterable):
         raise InputError(f"`annotations` must be {_FORMS}, but got {annotations!r}.")
     try:
-        given = np.asarray(list(annotations) if not isinstance(annotations, np.ndarray) else annotations)
+        array = np.asarray(list(annotations) if not isinstance(annotations, np.ndarray) else annotations)
     except ValueError:
         raise InputError(
             f"`annotations` must be all of one form, but got {reprlib.repr(annotations)}."
         ) from None
-    if not given.size:
+    if not array.size:
         raise InputError("No feature of the input is marked.")
-    return given
+    return array
 
 
-def _marked(given: Array, input: Input) -> Masks:
-    """The features marked by annotations in a form that every kind of input has."""
-    d, shown = input.n_features, reprlib.repr(given.tolist())
-    if given.dtype == np.bool_:
-        if given.shape != (d,):
+def _mark(array: Array, input: Input) -> Masks:
+    """Return the features marked by annotations in a form for every kind of input."""
+    d, got = input.n_features, reprlib.repr(array.tolist())
+    if array.dtype == np.bool_:
+        if array.shape != (d,):
             raise InputError(
-                f"`annotations` must hold a boolean for each of the {d} features, but have shape "
-                f"{given.shape}."
+                f"`annotations` must have a boolean for each of the {d} features, but have shape {array.shape}."
             )
-        return given
-    if given.ndim == 1 and given.dtype.kind in "iu":
-        if len(np.unique(given)) < len(given):
+        return array
+    if array.ndim == 1 and array.dtype.kind in "iu":
+        if len(np.unique(array)) < len(array):
             raise InputError(
-                "`annotations` that are whole numbers are numbers of features, each once: give booleans to "
-                f"mark by 0 and 1, but got {shown}."
+                "`annotations` of whole numbers are numbers of features, each once: use booleans to mark by 0 "
+                f"and 1, got {got}."
             )
-        if given.min() < 0 or given.max() >= d:
-            raise InputError(f"`annotations` must be numbers of features from 0 to {d - 1}, but got {shown}.")
-        return np.isin(np.arange(d), given)
-    if given.ndim == 1 and given.dtype.kind == "U":
-        for name in given.tolist():
+        if array.min() < 0 or array.max() >= d:
+            raise InputError(f"`annotations` must be numbers of features from 0 to {d - 1}, but got {got}.")
+        return np.isin(np.arange(d), array)
+    if array.ndim == 1 and array.dtype.kind == "U":
+        for name in array.tolist():
             if name not in input.features:
                 raise unknown("feature in `annotations`", name, set(input.features))
-        return np.isin(np.array(input.features), given)
-    raise InputError(f"`annotations` must be {_FORMS}, but got {shown}.")
+        return np.isin(np.array(input.features), array)
+    raise InputError(f"`annotations` must be {_FORMS}, but got {got}.")

@@ -33,30 +33,30 @@ class Background:
 
     @classmethod
     def from_images(cls, images: Sequence[ArrayInput]) -> Background:
-        """The background of images that a model has prepared."""
+        """Return the background of images that a model has prepared."""
         sizes = {image.array.shape for image in images}
         if len(sizes) != 1:
             shown = " and ".join(map(str, sorted(sizes)[:2])) or "none"
             raise InputError(f"The background must be images of one size, but there are {shown}.")
         values = np.stack([image.array for image in images])
-        found = cls(values.reshape(len(values), -1))
-        found.values = values
-        return found
+        background = cls(values.reshape(len(values), -1))
+        background.values = values
+        return background
 
     @cached_property
     def fingerprint(self) -> bytes:
-        """A digest of all values."""
+        """Return a digest of all values."""
         return digest(self.values)
 
     def check_width(self, n_columns: int, of: str) -> None:
-        """Raise an `InputError` unless it has as many columns as the table or the row."""
+        """Raise an `InputError` unless the background has `n_columns`, those of a table or a row."""
         if self.values.shape[1] != n_columns:
             raise InputError(
                 f"The background has {self.values.shape[1]} columns, but the {of} has {n_columns}."
             )
 
     def centre(self, statistic: Literal["mean", "median"]) -> Array:
-        """The mean or median of each column, the most frequent value if it is categorical; NaN if empty."""
+        """Return the mean or median of each column: of categories the most frequent, NaN without values."""
         if statistic not in self._centres:
             centres = [_centre(column[~missing(column)], statistic) for column in self.values.T]
             averaged = statistic == "mean" and self.values.dtype.kind in "biu"
@@ -64,12 +64,12 @@ class Background:
         return self._centres[statistic]
 
     def range(self) -> tuple[Array, Array]:
-        """The smallest and largest value of each column of numbers; NaN where it has none."""
+        """Return the smallest and largest value of each column of numbers; NaN without values."""
         values = self.values.astype(np.float64)
         return np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
 
     def deviation(self) -> Floats:
-        """The standard deviation of each column of numbers; 1 where all values are the same."""
+        """Return the standard deviation of each column of numbers; 1 if its values are constant."""
         values = self.values.astype(np.float64)
         empty = np.isnan(values).all(axis=0)
         spread = np.nanstd(np.where(empty, 0.0, values), axis=0)
@@ -77,7 +77,7 @@ class Background:
 
 
 def _stacked(rows: Any) -> Array:
-    """Rows that are not a data frame, as one array."""
+    """Return rows that are not a data frame as one array."""
     if hasattr(rows, "detach"):
         rows = rows.detach().cpu().numpy()
     if isinstance(rows, np.ndarray) and rows.dtype.kind in NUMBERS:
@@ -85,21 +85,21 @@ def _stacked(rows: Any) -> Array:
     if not isinstance(rows, Iterable) or isinstance(rows, str | bytes | Mapping):
         raise InputError(f"The background must be rows × columns, but got {type(rows).__name__}.")
     names = None
-    found: list[Array] = []
+    stacked: list[Array] = []
     for row in rows:
         try:
-            values, own = as_row(row, names)
+            values, row_names = as_row(row, names)
         except InputError as error:
             raise InputError(
-                f"The background must be rows × columns, but its row {len(found)} is none: {error}"
+                f"The background must be rows × columns, but row {len(stacked)} is not a row: {error}"
             ) from error
-        names = names or own
-        found.append(values)
-    return np.stack(found) if found else np.empty((0, 0))
+        names = names or row_names
+        stacked.append(values)
+    return np.stack(stacked) if stacked else np.empty((0, 0))
 
 
 def _centre(values: Array, statistic: str) -> Any:
-    """The mean or median of the values of a column that are there, or the most frequent."""
+    """Return the mean or median of the present values of a column, or the most frequent one."""
     if not len(values):
         return np.nan
     if not all(map(is_number, values.tolist())):

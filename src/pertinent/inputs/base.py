@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from pertinent.inputs.background import Background
 
 Features: TypeAlias = str | Sequence[Any] | Array
-"""A granularity; or features that the user cut, such as character spans of a text or segments of an image."""
+"""A granularity; or custom features, such as character spans of a text or segments of an image."""
 
 
 @dataclass(frozen=True)
 class Truncation:
-    """A model reads only the beginning of an input.
+    """How much of a truncated input the model reads.
 
     Attributes
     ----------
     n_seen, n_total
-        Number of features that the model reads, and that the whole input has.
+        Number of features that the model reads, and of all features.
     max_tokens
-        Number of tokens to which the input was cut.
+        Number of tokens that the model reads.
     unit
-        What is counted: ``"words"``, ``"tokens"``, ``"sentences"`` or ``"spans"``.
+        The unit of the counts, such as ``"words"``.
 
     >>> str(Truncation(5, 8, 12, "words"))
     'truncated to 12 tokens: 5 of 8 words are seen'
@@ -59,18 +59,18 @@ class Numbers:
     values
         The values themselves.
     absent
-        For each value, the value that means "nothing is there": what the removal fills in if it is
-        constant; else black for pixels, and for a column the background's mean, or 0 without one.
+        For each value, the value that means "absent": the fill value of the removal if that is
+        constant; else black for pixels, and the background's mean or 0 for columns.
     owners
-        For each value, the number of the feature that it belongs to.
-    known
-        The values of the background's rows (rows, values), if there is a background.
+        The index of the feature of each value.
+    background
+        The rows of the background (rows, values), if there is one.
     """
 
     values: Floats
     absent: Floats
     owners: Ints
-    known: Floats | None = None
+    background: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,9 +86,9 @@ class Input(ABC):
     granularity
         What one feature is: ``"words"``, ``"patches"``, ``"columns"`` …
     notes
-        What the user should know about this input, such as that an image was resized.
+        Notes for the user, such as that an image was resized.
     fingerprint
-        A digest of the content: random draws depend on it, not on the position in a list.
+        A digest of the content, which seeds random draws.
     truncation
         How much of the input the model reads, if not all of it.
     kind
@@ -110,93 +110,93 @@ class Input(ABC):
 
     @property
     def n_features(self) -> int:
-        """Number of features that can be removed."""
+        """Return the number of removable features."""
         return len(self.features)
 
     @property
     def levels(self) -> tuple[Ints, ...]:
-        """For an input that is explained from coarse to fine, the part of each feature at each level.
+        """Return the unit of each feature at each level, if the input is explained from coarse to fine.
 
-        The coarsest level is first, the features themselves are last; empty otherwise.
+        The coarsest level is first and the features are last; empty for other inputs.
         """
         return ()
 
     @property
     def group(self) -> Hashable:
-        """Inputs of different groups, such as images of different sizes, cannot share a batch."""
+        """Return a key of the inputs that can share a batch, such as images of one size."""
         return self.kind
 
     @property
     def length(self) -> int:
-        """Number of parts that a network reads: tokens of a text, else features."""
+        """Return the number of elements that a network reads: tokens of a text, else features."""
         return self.n_features
 
     @property
     def nbytes(self) -> int:
-        """Memory that one copy of the input takes in a batch, in bytes; 0 if it is negligible."""
+        """Return the memory of one copy of the input in a batch, in bytes; 0 if it is negligible."""
         return 0
 
     @property
     def content(self) -> Hashable:
-        """A key that two inputs share if they are the same, however they are divided into features."""
+        """Return a key that equal inputs share, however they are divided into features."""
         return self.fingerprint
 
     @property
-    def own_features(self) -> str | Array:
-        """The `features` that give the same features when the input is prepared again."""
+    def features_argument(self) -> str | Array:
+        """Return the argument `features` that divides the input into the same features again."""
         return self.granularity
 
     @property
     def search_text(self) -> str:
-        """The text that searches look through: by default the features and their values."""
-        values = self.shown() or ()
+        """Return the text for searches: by default the features and their values."""
+        values = self.value_texts() or ()
         return " ".join((*self.features, *values))
 
-    def shown(self) -> tuple[str, ...] | None:
-        """The value of each feature as text, where a feature has a value beside its name."""
+    def value_texts(self) -> tuple[str, ...] | None:
+        """Return the value of each feature as text, if features have values."""
         return None
 
     def feature_values(self) -> Array:
-        """The value of each feature for a data frame; ``None`` where a feature has no single value."""
+        """Return the value of each feature for a data frame; ``None`` for features without a single value."""
         return objects([None] * self.n_features)
 
     def for_shap(self, scores: Floats) -> tuple[Array, Array, tuple[str, ...] | None]:
-        """The arguments of shap's plots: scores, the data that they belong to, and feature names, if any."""
+        """Return the arguments of shap's plots: scores, their data, and feature names if there are any."""
         return scores, self.feature_values(), self.features
 
     def heatmap(self, scores: Floats) -> Floats:
-        """The scores as a picture (height, width), which only images have."""
+        """Return the score of each pixel (height, width) of an image; raise an error for others."""
         raise SettingError(
-            f"Only an image has a heat map, but the input is a {self.kind}: use `scores`, "
+            f"Only an image has a heat map, but the input is of kind {self.kind}: use `scores`, "
             "`to_dataframe()` or `plot()`."
         )
 
-    def annotated(self, annotation: Array) -> Masks | None:
-        """The features that an annotation marks, if it has a form that only this modality knows."""
+    def match_annotation(self, annotation: Array) -> Masks | None:
+        """Return the features that an annotation marks, if it has a form of this modality only."""
         return None
 
     def missing_features(self) -> list[str]:
-        """The names of the features that have no value, of a table row those that are NaN."""
+        """Return the names of the features without a value (NaN)."""
         return []
 
     def numbers(self, background: Background | None, constant: float | None) -> Numbers | None:
-        """The values of the input and of its absence; ``None`` if the input is not made of numbers.
+        """Return the values of the input and of its absence; ``None`` if it has values that are not numbers.
 
-        `constant` is what the removal fills in, if it fills in one value.
+        `constant` is the value of a removal that fills in one value.
         """
         return None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, strings and lists: all fields but `raw`, `features` and those not compared."""
+        """Return the compared fields except `raw` and `features` as numbers, strings and lists."""
         return {"kind": self.kind, "fingerprint": self.fingerprint.hex(), **encode(self)}
 
-    def restored(self) -> Self:
-        """The input after its fields were read from a file: checked, and with `raw` set."""
+    def restore(self) -> Self:
+        """Return an input that was read from a file with `raw` set, after a check of its fields."""
         return self
 
 
 def objects(items: Sequence[Any]) -> Array:
-    """A one-dimensional array of anything."""
+    """Return items of any type as a one-dimensional array."""
     array = np.empty(len(items), dtype=object)
     array[:] = items
     return array
@@ -206,14 +206,14 @@ def objects(items: Sequence[Any]) -> Array:
 class ArrayInput(Input):
     """An input whose features are parts of an array.
 
-    Removals that fill in values, gradients, attacks and sensitivity need nothing but what is defined
-    here. A subclass has the fields or properties named below, and overrides the methods where its
-    values mean something else. `background` are the rows that the model was wrapped with, if any.
+    Removals that fill in values, gradients, attacks and sensitivity need only the methods defined
+    here. A subclass defines the attributes below, and overrides methods if its
+    values have another meaning. `background` are the rows with which the model was wrapped.
 
     Attributes
     ----------
     owners
-        For each value, the number of the feature that it belongs to: a field or a property.
+        The index of the feature of each value: a field or a property.
     values_field
         The name of the field that holds the values, an array of any shape.
     dtype
@@ -227,75 +227,75 @@ class ArrayInput(Input):
 
         @property
         def owners(self) -> Ints:
-            """For each value, the number of the feature that it belongs to."""
+            """Return the index of the feature of each value."""
 
     @property
     def array(self) -> Array:
-        """The values."""
-        found: Array = getattr(self, self.values_field)
-        return found
+        """Return the values."""
+        array: Array = getattr(self, self.values_field)
+        return array
 
     def with_array(self, array: Array) -> Self:
-        """An input with the same features and other values, and so with another fingerprint."""
+        """Return an input with the same features and other values; its fingerprint changes."""
         changed: dict[str, Any] = {self.values_field: array}
         return replace(self, fingerprint=digest(self.fingerprint, array), **changed)
 
     @property
     def group(self) -> Hashable:
-        """Inputs of one shape share batches."""
+        """Return the kind and the shape: inputs of one shape share batches."""
         return self.kind, self.array.shape
 
-    def restored(self) -> Self:
-        """The input with its array for `raw`."""
+    def restore(self) -> Self:
+        """Return the input with its array as `raw`."""
         return replace(self, raw=self.as_read(self.array[None])[0])
 
     @property
     def nbytes(self) -> int:
-        """The size of the array in bytes."""
+        """Return the size of the array in bytes."""
         return self.array.nbytes
 
     def without_numbers(self) -> list[str]:
-        """The names of the parts that hold something else than a number."""
+        """Return the names of the values that are not numbers."""
         return []
 
     def fill(self, masks: Masks, filler: Array) -> Array:
-        """Rows (masks, …) for the model, with `filler`, which broadcasts against them, where not kept."""
+        """Return rows (masks, …) for the model, with `filler` broadcast to the removed features."""
         return self.as_read(np.where(masks[:, self.owners], self.array, filler))
 
     def as_read(self, rows: Array) -> Array:
-        """Rows of arrays in the layout and precision that the model reads."""
+        """Return rows of arrays in the layout and precision of the model's input."""
         return rows
 
-    def moved(self, change: Array) -> Self:
-        """The input after a change of its values, as far as they remain valid."""
+    def shift(self, change: Array) -> Self:
+        """Return a copy shifted by `change`, clipped to valid values."""
         return self.with_array(self.array.astype(self.dtype) + change)
 
     def mean(self, background: Background | None) -> Array:
-        """The values that the removal ``mean`` fills in: by default the mean of the input itself."""
+        """Return the fill value of the removal ``mean``: by default the mean of the input."""
         return np.asarray(self.array.mean())
 
     def value_range(self, background: Background | None) -> tuple[Array, Array]:
-        """The smallest and largest usual value: by default those of the input itself."""
+        """Return the smallest and largest usual value: by default the input's range."""
         return np.array(self.array.min()), np.array(self.array.max())
 
     def units(self, background: Background | None) -> Floats:
-        """The change of each value that counts as 1 in the radius of an attack or a neighbourhood."""
+        """Return the unit of each value in the radius of an attack or a neighbourhood."""
         return np.ones(self.array.shape)
 
     def limits(self, background: Background | None) -> tuple[Any, Any] | None:
-        """The least and greatest value that an attack may use, or ``None`` if there is no limit."""
+        """Return the range of values that an attack may use, or ``None`` if it is unlimited."""
         return self.value_range(background)
 
     def deviation(self, background: Background | None) -> Floats:
-        """The standard deviation of each value, in which noise is measured: by default of all together."""
+        """Return the standard deviation of each value, the unit of noise."""
         return np.full(self.array.shape, self.array.std())
 
     def absent(self, background: Background | None) -> Any:
-        """The values that mean "nothing is there", which pertinence compares with."""
+        """Return the values that mean "absent", the reference of pertinence."""
         return self.mean(background)
 
     def background_rows(self, background: Background | None) -> Background:
-        """The background, which must be given and hold arrays of the input's shape."""
+        """Return the background; raise a `SettingError` unless it holds arrays of the input's shape."""
         if background is None:
             raise SettingError(
                 f"This needs a background: wrap the model with `background=` some {self.kind} inputs, such "
@@ -303,17 +303,15 @@ class ArrayInput(Input):
             )
         shapes = background.values.shape[1:], self.array.shape
         if shapes[0] != shapes[1]:
-            raise SettingError(
-                f"The background has inputs of shape {shapes[0]}, but this one has {shapes[1]}."
-            )
+            raise SettingError(f"The background must have inputs of shape {shapes[1]}, got {shapes[0]}.")
         return background
 
-    def known_rows(self, background: Background | None) -> Floats | None:
-        """Other inputs from which an attack may start (rows, values), if there are any."""
+    def start_rows(self, background: Background | None) -> Floats | None:
+        """Return other inputs (rows, values) from which an attack may start, if there are any."""
         return None
 
     def numbers(self, background: Background | None, constant: float | None) -> Numbers | None:
-        """The values and their absence; ``None`` if some are no numbers."""
+        """Return the values and their absence; ``None`` if some are not numbers."""
         if self.array.dtype == object:
             return None
         absent = np.asarray(self.absent(background) if constant is None else constant)
@@ -321,4 +319,4 @@ class ArrayInput(Input):
             return None
         values = self.array.astype(np.float64)
         absent = np.broadcast_to(absent.astype(np.float64), values.shape)
-        return Numbers(values, absent, self.owners, self.known_rows(background))
+        return Numbers(values, absent, self.owners, self.start_rows(background))

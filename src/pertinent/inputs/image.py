@@ -1,4 +1,4 @@
-"""Images, cut into pixels, grid patches, superpixels or segments of the user's own."""
+"""Images, divided into pixels, patches, superpixels or custom segments."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from pertinent.inputs.modality import InputLimits, Modality, modalities
 
 GRANULARITIES = ("patches", "pixels", "superpixels")
 CHANNELS = (1, 3, 4)
-"""Numbers of channels by which an array with channels last is recognised."""
+"""Numbers of channels that identify an array with channels last."""
 
 _NEAR = 0.1
-"""How far the number of superpixels may be from the number asked for without being said, as a share of it."""
+"""Relative deviation from the requested number of superpixels above which a note says so."""
 
 MOST_FEATURES = 2**20
-"""Largest number of pixels or patches of an image: the masks of a method take as many bytes each."""
+"""Largest number of pixels or patches of an image: a mask takes this number of bytes."""
 
 _SINGULAR = {"patches": "patch", "pixels": "pixel", "superpixels": "superpixel"}
 
@@ -37,8 +37,8 @@ _SINGULAR = {"patches": "patch", "pixels": "pixel", "superpixels": "superpixel"}
 class ImageInput(ArrayInput):
     """An image (channels, height, width) and the feature that each pixel (height, width) belongs to.
 
-    With `channels_last` the model gets it as (height, width, channels), the order in which it was given.
-    `segment_ids` are the user's own numbers of the features, where the user cut the image into segments.
+    With `channels_last` the model reads (height, width, channels), the order of the user's array.
+    `segment_ids` are the numbers of custom segments.
     """
 
     pixels: Annotated[Array, Shape(None, None, None)]
@@ -52,50 +52,50 @@ class ImageInput(ArrayInput):
 
     @property
     def owners(self) -> Ints:
-        """The feature of each pixel, the same in all channels."""
+        """Return the feature of each pixel, the same in all channels."""
         return np.broadcast_to(self.labels, self.pixels.shape)
 
     @property
     def group(self) -> Hashable:
-        """Images of the same size share batches."""
+        """Return the size and layout: images of one size share batches."""
         return self.kind, self.pixels.shape, self.channels_last
 
     @property
     def content(self) -> Hashable:
-        """The pixels."""
+        """Return the pixels."""
         return self.pixels.shape, self.pixels.tobytes()
 
     @property
-    def own_features(self) -> str | Array:
-        """The granularity, or the segments that the user cut."""
+    def features_argument(self) -> str | Array:
+        """Return the granularity, or the custom segments."""
         if self.granularity != "segments":
             return self.granularity
         return self.labels if self.segment_ids is None else self.segment_ids[self.labels]
 
     def fill(self, masks: Masks, filler: Array) -> Array:
-        """Images (masks, …), in the order of axes in which the image was given."""
+        """Return images (masks, …) in the user's order of axes."""
         filler = filler.astype(self.pixels.dtype)
         return self.as_read(np.where(masks[:, self.labels][:, None], self.pixels, filler))
 
     def as_read(self, rows: Array) -> Array:
-        """Images in the order of axes in which the image was given."""
+        """Return images in the user's order of axes."""
         return np.moveaxis(rows, 1, -1) if self.channels_last else rows
 
-    def moved(self, change: Array) -> ImageInput:
-        """The image after a change of its pixels, within their range."""
+    def shift(self, change: Array) -> ImageInput:
+        """Return a copy shifted by `change`, clipped to the range of pixels."""
         moved = np.clip(self.pixels + change, *pixel_range(self.pixels))
         return self.with_array(moved.astype(self.pixels.dtype))
 
     def mean(self, background: Any) -> Array:
-        """The mean of each channel."""
+        """Return the mean of each channel."""
         return np.asarray(self.pixels.mean(axis=(1, 2), keepdims=True))
 
     def limits(self, background: Any) -> tuple[float, float]:
-        """The values of black and of white."""
+        """Return the values of black and of white."""
         return pixel_range(self.pixels)
 
     def absent(self, background: Any) -> float:
-        """The value of black."""
+        """Return the value of black."""
         return self.limits(background)[0]
 
     @cached_property
@@ -114,33 +114,33 @@ class ImageInput(ArrayInput):
         return to_bytes(self.unit_pixels)
 
     def for_shap(self, scores: Floats) -> tuple[Array, Array, None]:
-        """The score of each feature divided equally among its pixels and channels, and the pixels."""
+        """Return the scores divided equally among pixels and channels, and the pixels."""
         pixels = np.moveaxis(self.pixels, 0, -1)
         sizes = np.bincount(self.labels.ravel(), minlength=len(scores))
         shares = (scores / np.maximum(sizes, 1))[self.labels] / pixels.shape[-1]
         return np.repeat(shares[..., None], pixels.shape[-1], axis=-1), pixels, None
 
     def heatmap(self, scores: Floats) -> Floats:
-        """The score of each pixel (height, width)."""
+        """Return the score of each pixel (height, width)."""
         return scores[self.labels]
 
-    def annotated(self, annotation: Array) -> Masks | None:
-        """The features more than half of whose pixels an array (height, width) of booleans marks."""
+    def match_annotation(self, annotation: Array) -> Masks | None:
+        """Return the features with more than half of their pixels marked by an array (height, width)."""
         if annotation.dtype != np.bool_ or annotation.shape != self.labels.shape:
             return None
         counts = np.bincount(self.labels.ravel(), minlength=self.n_features)
         marked = np.bincount(self.labels[annotation], minlength=self.n_features)
         return np.asarray(2 * marked > counts)
 
-    def restored(self) -> ImageInput:
-        """The input with its image for `raw`, after a check of its pixels and of the feature of each."""
+    def restore(self) -> ImageInput:
+        """Return the input with its image as `raw`, after a check of its pixels and labels."""
         with np.errstate(over="ignore"):
             pixels = self.pixels.astype(np.float32)
         expect(pixels.size > 0 and bool(np.isfinite(pixels).all()), "pixels", "finite", "NaN or nothing")
         decode(Annotated[Ints, Shape(*pixels.shape[1:])], self.labels, "labels")
         inside = bool(((self.labels >= 0) & (self.labels < self.n_features)).all())
         expect(inside, "labels", f"from 0 to {self.n_features - 1}", "other numbers")
-        return super(ImageInput, replace(self, pixels=pixels)).restored()
+        return super(ImageInput, replace(self, pixels=pixels)).restore()
 
 
 def to_bytes(unit: Floats) -> Array:
@@ -149,7 +149,7 @@ def to_bytes(unit: Floats) -> Array:
 
 
 def pixel_range(values: Array) -> tuple[float, float]:
-    """The range of valid pixel values: 0 to 1 or 0 to 255 if the values fit, else their own range."""
+    """Return the range of valid pixels: 0 to 1 or 0 to 255 if the values fit, else their range."""
     low, high = float(values.min()), float(values.max())
     if low < 0:
         return low, high
@@ -157,11 +157,11 @@ def pixel_range(values: Array) -> tuple[float, float]:
 
 
 def as_pixels(raw: Any) -> Array:
-    """The pixels (channels, height, width) of whatever the user gave.
+    """Return the pixels (channels, height, width) of a file, an array, a tensor or a PIL image.
 
-    A file path or PIL image as `read_image` and `pil_pixels` read it. An array or tensor (channels,
-    height, width), (height, width, channels) with 1, 3 or 4 channels, or (height, width), with its
-    values as they are; where both orders are possible, channels come first.
+    An array or tensor (channels,
+    height, width), (height, width, channels) with 1, 3 or 4 channels, or (height, width) keeps its
+    values; if both orders are possible, channels come first.
     """
     if isinstance(raw, str | Path):
         pixels = read_image(raw)
@@ -206,7 +206,7 @@ def _range_of(pixels: Array) -> str:
 
 
 def _numbers(raw: Any) -> Array:
-    """An array or tensor as float32."""
+    """Return an array or tensor as float32."""
     if hasattr(raw, "detach"):
         raw = raw.detach().cpu()
         raw = raw.float() if str(raw.dtype) == "torch.bfloat16" else raw
@@ -236,10 +236,10 @@ def _has_channels_last(shape: tuple[int, ...]) -> bool:
 
 
 def image_input(raw: Any, features: Features = "patches") -> ImageInput:
-    """Cut an image into ``"pixels"``, ``"patches"`` or ``"superpixels"``, or into segments of the user's.
+    """Divide an image into ``"pixels"``, ``"patches"`` or ``"superpixels"``, or into custom segments.
 
-    A number after a colon is the patch's side in pixels, or the number of superpixels. An array
-    (height, width) of whole numbers says which segment each pixel belongs to.
+    A number after a colon is the side of patches in pixels, or the number of superpixels. An array
+    (height, width) of whole numbers has the segment of each pixel.
 
     >>> image_input(np.zeros((1, 8, 8)), "patches:4").n_features
     4
@@ -251,24 +251,24 @@ def image_input(raw: Any, features: Features = "patches") -> ImageInput:
     if isinstance(features, str):
         labels, granularity = _cut(pixels, features)
         names = _names(labels, granularity)
-        kind, _, wanted = granularity.partition(":")
-        if kind == "superpixels" and abs(len(names) / int(wanted) - 1) > _NEAR:
-            notes = (f"SLIC made {len(names):,} superpixels of this image, not {int(wanted):,}",)
+        unit, _, requested = granularity.partition(":")
+        if unit == "superpixels" and abs(len(names) / int(requested) - 1) > _NEAR:
+            notes = (f"SLIC made {len(names):,} superpixels of this image, not {int(requested):,}",)
     else:
-        numbers, labels = _renumbered(features, pixels.shape[1:])
+        numbers, labels = _renumber(features, pixels.shape[1:])
         granularity, names = "segments", [f"segment {number}" for number in numbers]
         ids = numbers.astype(np.int64)
     is_array = hasattr(raw, "detach") or isinstance(raw, np.ndarray)
-    last = is_array and _has_channels_last(tuple(raw.shape))
-    if is_array:  # a copy: a stream may hand out one buffer again and again
-        raw = np.moveaxis(pixels, 0, -1) if last else pixels
+    is_last = is_array and _has_channels_last(tuple(raw.shape))
+    if is_array:  # a copy: a stream may reuse one buffer
+        raw = np.moveaxis(pixels, 0, -1) if is_last else pixels
     return ImageInput(
-        raw, tuple(names), granularity, notes, digest(pixels, labels), pixels, labels, last, ids
+        raw, tuple(names), granularity, notes, digest(pixels, labels), pixels, labels, is_last, ids
     )
 
 
 def _cut(pixels: Array, features: str) -> tuple[Ints, str]:
-    """The feature of each pixel, and the granularity with its size."""
+    """Return the feature of each pixel, and the granularity with its size."""
     granularity, _, number = features.partition(":")
     is_size = not number or (number.isdigit() and int(number) > 0)
     require(is_size, "features", "like 'patches:4', a whole number after the colon", number)
@@ -295,19 +295,19 @@ def _cut(pixels: Array, features: str) -> tuple[Ints, str]:
         size = size or 50
         slic = optional("skimage.segmentation").slic
         colour = pixels.shape[0] == 3
-        found = slic(
+        segments = slic(
             np.moveaxis(pixels, 0, -1) if colour else pixels.mean(0),
             n_segments=size,
             start_label=0,
             channel_axis=-1 if colour else None,
             compactness=10.0 if colour else 0.1,
         )
-        return _renumbered(found, (height, width))[1], f"superpixels:{size}"
+        return _renumber(segments, (height, width))[1], f"superpixels:{size}"
     raise unknown("image feature", granularity, GRANULARITIES)
 
 
-def _renumbered(segments: Any, shape: tuple[int, ...]) -> tuple[Ints, Ints]:
-    """The distinct segment numbers, and for each pixel the position of its number among them."""
+def _renumber(segments: Any, shape: tuple[int, ...]) -> tuple[Ints, Ints]:
+    """Return the distinct segment numbers, and for each pixel the index of its number among them."""
     try:
         numbers = np.asarray(segments.detach().cpu() if hasattr(segments, "detach") else segments)
     except ValueError as error:
@@ -319,12 +319,12 @@ def _renumbered(segments: Any, shape: tuple[int, ...]) -> tuple[Ints, Ints]:
             f"`features` must have one segment number for each pixel, an array {shape}, but has shape "
             f"{numbers.shape}."
         )
-    ids, places = np.unique(numbers, return_inverse=True)
-    return ids, places.reshape(shape).astype(np.int64)
+    ids, indices = np.unique(numbers, return_inverse=True)
+    return ids, indices.reshape(shape).astype(np.int64)
 
 
 def _names(labels: Ints, granularity: str) -> list[str]:
-    """Names of features, from the position of their top left corner."""
+    """Return the names of features, from the position of their top left corner."""
     first = np.unique(labels, return_index=True)[1]
     rows, columns = np.divmod(first, labels.shape[1])
     name = _SINGULAR[granularity.partition(":")[0]]
@@ -351,16 +351,16 @@ class ImageModality(Modality):
     drawing = "pertinent.rendering.drawings.image:ImageDrawing"
 
     def recognises(self, raw: Any) -> bool:
-        """A path, the name of an image file, a PIL image, or an array of at least two dimensions."""
+        """Return whether `raw` is a path, the name of an image file, a PIL image, or an array of at least 2D."""
         is_array = hasattr(raw, "shape") and len(raw.shape) > 1 and not hasattr(raw, "iterrows")
         return is_array or isinstance(raw, Path) or hasattr(raw, "getbands") or is_image_file(raw)
 
     def prepare(self, raw: Any, features: Features | None = None) -> ImageInput:
-        """Cut an image into patches, or as `image_input` is told to."""
+        """Divide an image into patches by default."""
         return image_input(raw, self.features if features is None else features)
 
     def prepare_for_module(self, raw: Any, features: Features | None, channels: int | None) -> ImageInput:
-        """Cut an image with the number of channels that the module reads, bytes scaled to [0, 1]."""
+        """Divide an image with the module's number of channels, bytes scaled to [0, 1]."""
         pixels, notes = unit_pixels(raw)
         input = self.prepare(_with_channels(pixels, channels), features)
         return replace(input, channels_last=False, notes=(*notes, *input.notes))

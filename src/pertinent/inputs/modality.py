@@ -188,15 +188,15 @@ class Modality(ABC):
         """Return a column of a file for each key of an input; ``None`` if all columns are values of a row."""
         return None
 
-    def removal_for(self, background: Background | None) -> str:
+    def default_removal_for(self, background: Background | None) -> str:
         """The removal used by default, given the rows that the model was wrapped with."""
         return self.default_removal
 
-    def removal_doubt(self, background: Background | None) -> str:
+    def removal_warning(self, background: Background | None) -> str:
         """A warning about the removal used by default; empty if it needs none."""
         return ""
 
-    def baseline_for(self, input: Any, background: Background | None, *, drawn: bool) -> str:
+    def baseline_removal(self, input: Any, background: Background | None, *, drawn: bool) -> str:
         """The removal that makes the baseline of path gradients; what is drawn comes from a background."""
         usual = self.drawn_baseline if drawn else self.fixed_baseline
         return "background" if drawn and background is not None else usual
@@ -260,4 +260,4 @@ def input_from_dict(plain: Any, features: Sequence[str]) -> Input:
         raise InputError(
             f"`fingerprint` must be hexadecimal, but got {data.text('fingerprint')[:40]!r}."
         ) from None
-    return cls(raw=None, features=tuple(features), fingerprint=fingerprint, **fields).restored()
+    return cls(raw=None, features=tuple(features), fingerprint=fingerprint, **fields).restore()

@@ -1,4 +1,4 @@
-"""The values of a table row, whatever form it is given in."""
+"""The values of a table row, from any of the forms in which users have it."""
 
 from __future__ import annotations
 
@@ -14,25 +14,26 @@ from pertinent._optional import optional
 from pertinent.array_types import Array, Masks
 from pertinent.config.fingerprints import digest
 from pertinent.errors import InputError
+from pertinent.inputs.base import objects
 
 NUMBERS = "biuf"
 """The kinds of dtype that hold numbers."""
 
 
 def as_row(raw: Any, names: Sequence[str] | None) -> tuple[Array, tuple[str, ...]]:
-    """The values and column names of whatever the user gave: a sequence, a mapping or a pandas row.
+    """Return the values and column names of a row: a sequence, a mapping or a pandas row.
 
-    Values are matched with `names` where they are named, else taken in order. Columns that are not
-    among `names` are left out.
+    Named values are matched with `names`, others are taken in order. Columns that are not among `names` are
+    omitted.
     """
-    named = _named(raw)
-    if named is not None:
-        names = tuple(named) if names is None else tuple(names)
+    by_name = _values_by_name(raw)
+    if by_name is not None:
+        names = tuple(by_name) if names is None else tuple(names)
         if _is_numbered(raw, names):
-            raw = list(named.values())
+            raw = list(by_name.values())
         else:
-            places = match_columns(named, names, "row")
-            raw = [named[places[name]] for name in names]
+            matched = match_columns(by_name, names, "row")
+            raw = [by_name[matched[name]] for name in names]
     values = _sequence(raw)
     names = tuple(names) if names is not None else tuple(f"column {i}" for i in range(len(values)))
     if len(names) != len(values):
@@ -43,75 +44,78 @@ def as_row(raw: Any, names: Sequence[str] | None) -> tuple[Array, tuple[str, ...
 
 
 def is_row(thing: Any) -> bool:
-    """Whether `thing` holds several values, so that it cannot be the value of one column."""
+    """Return whether `thing` holds several values, so that it is not the value of one column."""
     return hasattr(thing, "__len__") and not isinstance(thing, str | bytes)
 
 
 def row_values(values: Array | Sequence[Any], names: Sequence[str]) -> Array:
-    """A new array of the values: of numbers if all are, else of objects; a missing value is NaN."""
+    """Return a new array of the values: numbers if all are, else objects; a missing value is NaN."""
     if isinstance(values, np.ndarray) and values.dtype.kind in NUMBERS:
         numbers = values.copy()
     else:
         plain = [_plain(value, name) for value, name in zip(values, names, strict=True)]
         numbers = np.array(plain)
         if numbers.dtype.kind not in NUMBERS:
-            objects = np.empty(len(plain), dtype=object)
-            objects[:] = plain
-            return objects
+            return objects(plain)
     if numbers.dtype.kind == "f":
         numbers[np.isnan(numbers)] = np.nan  # all have the same bits, so that digests agree
     return numbers
 
 
 def missing(values: Array) -> Masks:
-    """Which values of an array are missing (NaN)."""
+    """Return which values of an array are missing (NaN)."""
     return np.asarray(values != values, dtype=np.bool_)  # noqa: PLR0124  NaN
 
 
 def match_columns(given: Iterable[str], names: Iterable[str], what: str) -> dict[str, str]:
-    """Map each of `names` to the name that the user gave; lightgbm writes underscores in place of spaces."""
+    """Map each of `names` to the `given` name; lightgbm replaces spaces by underscores."""
     given = list(given)
-    found = {name.replace(" ", "_"): name for name in reversed(given)} | {name: name for name in given}
-    lacking = [name for name in names if name not in found]
+    spellings = {name.replace(" ", "_"): name for name in reversed(given)} | {name: name for name in given}
+    lacking = [name for name in names if name not in spellings]
     if lacking:
         raise InputError(f"The {what} lacks the columns: {', '.join(lacking)}.")
-    return {name: found[name] for name in names}
+    return {name: spellings[name] for name in names}
 
 
 def extra_columns(raw: Any, names: Sequence[str]) -> list[str]:
-    """The columns of a row that are not among `names`."""
-    named = _named(raw)
-    if named is None or _is_numbered(raw, names):
+    """Return the columns of a row that are not among `names`."""
+    by_name = _values_by_name(raw)
+    if by_name is None or _is_numbered(raw, names):
         return []
-    known = set(match_columns(named, names, "row").values())
-    return [name for name in named if name not in known]
+    matched = set(match_columns(by_name, names, "row").values())
+    return [name for name in by_name if name not in matched]
 
 
-def _named(raw: Any) -> dict[str, Any] | None:
-    """The values of a mapping or a pandas row by name, ``None`` if it is neither."""
+def _values_by_name(raw: Any) -> dict[str, Any] | None:
+    """Return the values of a mapping or a pandas row by name, ``None`` if it is neither."""
     if hasattr(raw, "iterrows"):
-        raise InputError("A table row must be one row, but got a data frame: give the frame by itself.")
+        raise InputError("A table row must be one row, but got a data frame: pass the frame by itself.")
     if isinstance(raw, Mapping):
         names, values = [str(name) for name in raw], list(raw.values())
     elif hasattr(raw, "index") and hasattr(raw, "iloc"):
         names, values = [str(name) for name in raw.index], raw.tolist()
     else:
         return None
-    twice = [name for name, n in Counter(names).items() if n > 1]
-    if twice:
-        raise InputError(f"Column names must differ, but these occur twice: {', '.join(twice)}.")
+    check_different(names)
     return dict(zip(names, values, strict=True))
 
 
+def check_different(names: Sequence[str]) -> None:
+    """Raise an `InputError` if a column name occurs twice."""
+    twice = [name for name, n in Counter(names).items() if n > 1]
+    if twice:
+        raise InputError(f"Column names must differ, but these occur twice: {', '.join(sorted(twice))}.")
+
+
 def _is_numbered(raw: Any, names: Sequence[str]) -> bool:
-    """Whether a pandas row has numbers in place of column names, and as many as there are columns."""
+    """Return whether a pandas row has numbers as column names, and as many values as there are `names`."""
     if isinstance(raw, Mapping) or len(raw) != len(names):
         return False
     return not any(isinstance(name, str) or str(name) in names for name in raw.index)
 
 
 def _sequence(raw: Any) -> Array | list[Any]:
-    """The values of a row that has no names."""
+    """Return the values of a row without names."""
     if isinstance(raw, np.ma.MaskedArray):
         raw = raw.tolist()
     if isinstance(raw, Sequence) and not isinstance(raw, str | bytes | bytearray | memoryview):
@@ -130,9 +134,9 @@ def _sequence(raw: Any) -> Array | list[Any]:
 
 
 def _plain(value: Any, name: str) -> Any:
-    """A value as a Python object instead of a numpy one; NaN if it is missing."""
+    """Return a value as a Python object; NaN if it is missing."""
     if isinstance(value, np.datetime64 | np.timedelta64):
-        value = value.astype(f"{value.dtype.kind}8[us]").item()  # of nanoseconds `item` makes a number
+        value = value.astype(f"{value.dtype.kind}8[us]").item()  # nanoseconds would become a number
     elif isinstance(value, np.generic):
         value = value.item()
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
@@ -145,12 +149,12 @@ def _plain(value: Any, name: str) -> Any:
 
 
 def is_frame(thing: Any) -> bool:
-    """Whether `thing` is a pandas frame."""
+    """Return whether `thing` is a pandas frame."""
     return hasattr(thing, "iterrows") and hasattr(thing, "dtypes")
 
 
 def frame_values(frame: Any) -> Array:
-    """An array (rows, columns) of numbers if all are, else of objects; a missing value is NaN."""
+    """Return an array (rows, columns): numbers if all are, else objects; a missing value is NaN."""
     if not frame.size:
         return np.empty(frame.shape)
     names = [str(label) for label in frame.columns]
@@ -166,69 +170,70 @@ def frame_values(frame: Any) -> Array:
 
 
 def select_columns(frame: Any, names: Sequence[str]) -> tuple[Any, list[str]]:
-    """The columns of a frame in the order of `names`, and the names of those that are left out."""
-    given = [str(label) for label in frame.columns]
-    places = match_columns(given, names, "background")
-    chosen = [given.index(places[name]) for name in names]
-    return frame.iloc[:, chosen], [name for i, name in enumerate(given) if i not in chosen]
+    """Return the columns of a frame in the order of `names`, and the names of the other columns."""
+    labels = [str(label) for label in frame.columns]
+    matched = match_columns(labels, names, "background")
+    chosen = [labels.index(matched[name]) for name in names]
+    return frame.iloc[:, chosen], [label for i, label in enumerate(labels) if i not in chosen]
 
 
 @dataclass(frozen=True)
 class Frame:
-    """A data frame without its rows: the labels of its columns and, where they are known, their dtypes."""
+    """A data frame without its rows: the labels of its columns and, if they are known, their dtypes."""
 
     labels: tuple[Any, ...]
     dtypes: tuple[Any, ...] = ()
 
     @classmethod
     def from_data_frame(cls, frame: Any) -> Frame:
-        """The labels and dtypes of a frame."""
+        """Return the labels and dtypes of a frame."""
         return cls(tuple(frame.columns), tuple(frame.dtypes))
 
     @cached_property
     def fingerprint(self) -> bytes:
-        """A digest of the labels and dtypes."""
+        """Return a digest of the labels and dtypes."""
         categories = [[str(c) for c in getattr(dtype, "categories", ())] for dtype in self.dtypes]
         return digest([str(label) for label in self.labels], [str(d) for d in self.dtypes], categories)
 
     def from_array(self, rows: Array) -> Any:
-        """A frame of these rows. A column gets its dtype if that changes no value, else it stays as it is."""
+        """Return a frame of the rows. A column gets its dtype if that changes no value."""
         pandas = optional("pandas")
         if all(dtype == rows.dtype for dtype in self.dtypes):
             frame = pandas.DataFrame(rows, columns=list(self.labels))
             return frame if self.dtypes else frame.infer_objects()
         columns = {
-            place: _with_dtype(pandas.Series(rows[:, place]), dtype, self.labels[place])
-            for place, dtype in enumerate(self.dtypes)
+            i: _convert(pandas.Series(rows[:, i]), dtype, self.labels[i])
+            for i, dtype in enumerate(self.dtypes)
         }
         frame = pandas.DataFrame(columns)
         frame.columns = list(self.labels)
         return frame
 
 
-def _with_dtype(column: Any, dtype: Any, label: Any) -> Any:
+def _convert(column: Any, dtype: Any, label: Any) -> Any:
+    """Return a column with another dtype if that changes no value, else the column."""
     if hasattr(dtype, "categories"):
         return _categorical(column, dtype, label)
     column = column.infer_objects()
     try:
         converted = column.astype(dtype)
-        there = column.notna()
-        same = converted.notna().equals(there) and (converted[there] == column[there]).all()
+        present = column.notna()
+        is_same = converted.notna().equals(present) and (converted[present] == column[present]).all()
     except (TypeError, ValueError):
         return column
-    rounded = dtype.kind == "f" and column.dtype.kind in NUMBERS
-    read = dtype.kind in "mM" and column.dtype.kind == "O"  # a date that was saved as text
-    return converted if same or rounded or read else column
+    is_rounded = dtype.kind == "f" and column.dtype.kind in NUMBERS
+    is_date = dtype.kind in "mM" and column.dtype.kind == "O"  # saved as text
+    return converted if is_same or is_rounded or is_date else column
 
 
 def _categorical(column: Any, dtype: Any, label: Any) -> Any:
-    """A column with its categories; an `InputError` for an unknown value, which pandas would make NaN."""
+    """Return a column of categories; raise an error for an unknown one, which pandas would make NaN."""
     codes = dtype.categories.get_indexer(column)
     unknown = column[(codes < 0) & column.notna().to_numpy()]
     if len(unknown):
-        known = ", ".join(map(str, dtype.categories[:10])) + (", …" if len(dtype.categories) > 10 else "")
+        names = ", ".join(map(str, dtype.categories[:10])) + (", …" if len(dtype.categories) > 10 else "")
         raise InputError(
-            f"The column {str(label)!r} cannot hold {unknown.iloc[0]!r}: its categories are {known}."
+            f"The column {str(label)!r} must hold one of the categories {names}, got {unknown.iloc[0]!r}."
         )
-    categorical = optional("pandas").Categorical
-    return optional("pandas").Series(categorical.from_codes(codes, dtype=dtype), index=column.index)
+    pandas = optional("pandas")
+    return pandas.Series(pandas.Categorical.from_codes(codes, dtype=dtype), index=column.index)

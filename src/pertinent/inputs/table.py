@@ -1,4 +1,4 @@
-"""Rows of a table, cut into columns or groups of columns."""
+"""Table rows, whose features are columns or groups of columns."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from pertinent.errors import InputError, SettingError, unknown
 from pertinent.inputs.background import Background, is_number
 from pertinent.inputs.base import ArrayInput, Features, objects
 from pertinent.inputs.modality import InputLimits, Modality, modalities
-from pertinent.inputs.rows import as_row, is_row, missing, row_values
+from pertinent.inputs.rows import as_row, check_different, is_row, missing, row_values
 from pertinent.number_format import number_text
 from pertinent.printable import shorten
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of a table: their names, and which of them form one feature.
+    """The columns of a table, and the groups of columns that form one feature.
 
-    `groups` maps the name of a feature to its columns, such as the one-hot columns of one
+    `groups` maps the name of a feature to its columns, such as the one-hot columns of a
     category: ``{"colour": ["colour_red", "colour_blue"]}``.
     """
 
@@ -34,29 +34,25 @@ class Columns:
     groups: Mapping[str, Sequence[str]] | None = None
 
     def features(self) -> dict[str, tuple[int, ...]]:
-        """Feature name to column numbers, in the order of the table."""
-        place = {name: i for i, name in enumerate(self.names)}
-        if len(place) < len(self.names):
-            twice = sorted({name for name in self.names if self.names.count(name) > 1})
-            raise InputError(f"Column names must differ, but these occur twice: {', '.join(twice)}.")
-        grouped: dict[str, str] = {}
+        """Return the column numbers of each feature, in the order of the table."""
+        check_different(self.names)
+        numbers = {name: i for i, name in enumerate(self.names)}
+        owners: dict[str, str] = {}
         for group, members in (self.groups or {}).items():
             if not members:
                 raise InputError(f"The group {group!r} has no columns.")
-            if group in place and group not in members:
-                raise InputError(
-                    f"The group {group!r} has the name of a column that is not in it: rename it."
-                )
+            if group in numbers and group not in members:
+                raise InputError(f"The group {group!r} has the name of a column outside of it: rename it.")
             for member in members:
-                if member not in place:
+                if member not in numbers:
                     raise unknown("column", member, self.names)
-                if member in grouped:
+                if member in owners:
                     raise InputError(f"Column {member!r} is in two groups.")
-                grouped[member] = group
+                owners[member] = group
         features: dict[str, tuple[int, ...]] = {}
-        for name in self.names:
-            feature = grouped.get(name, name)
-            features[feature] = (*features.get(feature, ()), place[name])
+        for name, number in numbers.items():
+            feature = owners.get(name, name)
+            features[feature] = (*features.get(feature, ()), number)
         return features
 
 
@@ -72,7 +68,7 @@ class TableInput(ArrayInput):
 
     @cached_property
     def owners(self) -> Ints:
-        """The feature that each column belongs to."""
+        """Return the feature of each column."""
         feature = np.empty(len(self.values), dtype=np.int64)
         for i, columns in enumerate(self.columns):
             feature[list(columns)] = i
@@ -80,34 +76,35 @@ class TableInput(ArrayInput):
 
     @property
     def group(self) -> Hashable:
-        """Rows with the same number of columns share batches, but not rows with categories and without."""
+        """Return a key of rows with the same number of columns, with or without categories."""
         return self.kind, len(self.values), self.values.dtype == object
 
     def without_numbers(self) -> list[str]:
-        """The names of the columns that hold something else than a number."""
+        """Return the names of the columns whose values are not numbers."""
         return [n for n, v in zip(self.names, self.values.tolist(), strict=True) if not is_number(v)]
 
     def missing_features(self) -> list[str]:
-        """The names of the features that have no value (NaN)."""
+        """Return the names of the features without a value (NaN)."""
         empty = missing(self.values)
-        return [name for name, own in zip(self.features, self.columns, strict=True) if empty[list(own)].all()]
+        groups = zip(self.features, self.columns, strict=True)
+        return [name for name, group in groups if empty[list(group)].all()]
 
     def background_rows(self, background: Background | None) -> Background:
-        """The background, which must be given and have the columns of the row."""
+        """Return the background; raise an error unless it has the columns of the row."""
         if background is None:
             raise SettingError(
-                "This removal fills columns from a background set: wrap the model with "
+                "This removal needs a background: wrap the model with "
                 "`background=` some rows, such as a sample of the training data."
             )
         background.check_width(len(self.values), "row")
         return background
 
     def mean(self, background: Background | None) -> Array:
-        """The mean of each column of the background, or its most frequent category."""
+        """Return the mean of each column of the background, or its most frequent category."""
         return self.background_rows(background).centre("mean")
 
     def value_range(self, background: Background | None) -> tuple[Array, Array]:
-        """The smallest and largest value of each column of the background."""
+        """Return the smallest and largest value of each column of the background."""
         background = self.background_rows(background)
         if background.values.dtype == object:
             raise SettingError("Uniform noise needs a background of numbers; use 'background' instead.")
@@ -119,25 +116,25 @@ class TableInput(ArrayInput):
         return low, high
 
     def units(self, background: Background | None) -> Floats:
-        """The standard deviation of each column of the background; 1 without one."""
+        """Return the standard deviation of each column of the background; 1 without one."""
         return np.ones(len(self.values)) if background is None else background.deviation()
 
     def limits(self, background: Background | None) -> tuple[Array, Array] | None:
-        """The range of each column of the background, if there is one."""
+        """Return the range of each column of the background, if there is one."""
         return None if background is None else background.range()
 
     deviation = units
 
     def absent(self, background: Background | None) -> Any:
-        """The mean of each column of the background; 0 without one."""
+        """Return the mean of each column of the background; 0 without one."""
         return 0.0 if background is None else background.centre("mean")
 
-    def known_rows(self, background: Background | None) -> Floats | None:
-        """The rows of the background."""
+    def start_rows(self, background: Background | None) -> Floats | None:
+        """Return the rows of the background."""
         return None if background is None else np.asarray(background.values, dtype=np.float64)
 
-    def shown(self) -> tuple[str, ...]:
-        """The value of each feature as a person would read it."""
+    def value_texts(self) -> tuple[str, ...]:
+        """Return the value of each feature as text."""
         return tuple(
             _show(self.values[group[0]])
             if len(group) == 1
@@ -147,19 +144,19 @@ class TableInput(ArrayInput):
         )
 
     def feature_values(self) -> Array:
-        """The value of each column; of a group the text that is shown."""
+        """Return the value of each column; the text of a group."""
         if all(len(group) == 1 for group in self.columns):
             return self.values[[group[0] for group in self.columns]]
-        pairs = zip(self.columns, self.shown(), strict=True)
-        return objects([self.values[g[0]] if len(g) == 1 else shown for g, shown in pairs])
+        groups = zip(self.columns, self.value_texts(), strict=True)
+        return objects([self.values[group[0]] if len(group) == 1 else text for group, text in groups])
 
-    def restored(self) -> TableInput:
-        """The row with its values by name for `raw`; every column must have a name and one feature."""
+    def restore(self) -> TableInput:
+        """Return the row with its values by name as `raw`, after a check of its columns."""
         names, columns, n = self.names, self.columns, len(self.values)
         expect(len(set(names)) == len(names) == n, "names", "different, one for each value", names)
-        together = sorted(column for own in columns for column in own)
-        complete = len(columns) == self.n_features and all(columns) and together == list(range(n))
-        expect(complete, "columns", f"{self.n_features} groups of the {n} columns", columns)
+        covered = sorted(column for group in columns for column in group)
+        is_complete = len(columns) == self.n_features and all(columns) and covered == list(range(n))
+        expect(is_complete, "columns", f"{self.n_features} groups of the {n} columns", columns)
         raw = dict(zip(names, self.values.tolist(), strict=True))
         return replace(self, raw=raw, values=row_values(self.values, names))
 
@@ -191,18 +188,18 @@ def find_unknown_values(row: TableInput, categories: Mapping[str, Sequence[str]]
     """Return a note for each value that its column never has in the background, with the nearest values."""
     notes = []
     for name, value, is_missing in zip(row.names, row.values.tolist(), missing(row.values), strict=True):
-        known = categories.get(name)
-        if known is None or is_missing or value in known:
+        values = categories.get(name)
+        if values is None or is_missing or value in values:
             continue
-        nearest = get_close_matches(str(value)[:_LONGEST], known, n=3, cutoff=0.0)
+        nearest = get_close_matches(str(value)[:_LONGEST], values, n=3, cutoff=0.0)
         listed = ", ".join(shorten(repr(each), _LONGEST) for each in nearest)
-        shown = shorten(repr(value), _LONGEST)
-        notes.append(f"{name} is {shown}, which no row of the background has; the nearest values: {listed}")
+        got = shorten(repr(value), _LONGEST)
+        notes.append(f"{name} is {got}, which no row of the background has; the nearest values: {listed}")
     return notes
 
 
 def table_input(raw: Any, columns: Columns | None = None) -> TableInput:
-    """Cut a row into its columns.
+    """Divide a row into its columns.
 
     >>> table_input({"age": 39, "job": "clerk"}).features
     ('age', 'job')
@@ -218,7 +215,7 @@ def table_input(raw: Any, columns: Columns | None = None) -> TableInput:
 @modalities.register("table")
 @dataclass(frozen=True)
 class TableModality(Modality):
-    """Rows of a table; `columns` are those that the model reads, if they are known."""
+    """Rows of a table, of which the model reads `columns` if they are known."""
 
     summary = "a table row: an array, a list, a mapping from columns to values, or a pandas row"
     plural = "table rows"
@@ -234,11 +231,11 @@ class TableModality(Modality):
     columns: Columns | None = None
 
     def recognises(self, raw: Any) -> bool:
-        """A mapping, a sequence or an array, if it is nothing else."""
+        """Return whether `raw` is a mapping, a sequence or an array."""
         return isinstance(raw, Mapping | tuple | list) or hasattr(raw, "shape")
 
     def is_one(self, raw: Any) -> bool:
-        """A list or tuple without rows in it is a row itself."""
+        """Return whether `raw` is a list or tuple of values, not of rows."""
         return isinstance(raw, list | tuple) and len(raw) > 0 and not any(map(is_row, raw))
 
     def with_columns(self, columns: Columns | None) -> TableModality:
@@ -246,7 +243,7 @@ class TableModality(Modality):
         return replace(self, columns=columns)
 
     def prepare(self, raw: Any, features: Features | None = None) -> TableInput:
-        """Cut a row into its columns."""
+        """Divide a row into its columns."""
         if features is not None and (not isinstance(features, str) or features != self.features):
             raise unknown("table feature", features, [self.features])
         return table_input(raw, self.columns)
@@ -271,12 +268,12 @@ class TableModality(Modality):
             return ()
         return tuple(find_unknown_values(input, find_categories(background, input.names)))
 
-    def removal_for(self, background: Background | None) -> str:
-        """`constant` without a background."""
+    def default_removal_for(self, background: Background | None) -> str:
+        """Return ``background``, or ``constant`` without a background."""
         return "constant" if background is None else self.default_removal
 
-    def removal_doubt(self, background: Background | None) -> str:
-        """Zero may be far from any value that a column has."""
+    def removal_warning(self, background: Background | None) -> str:
+        """Return a warning without a background: 0 may be far from all values of a column."""
         if background is not None:
             return ""
         return (

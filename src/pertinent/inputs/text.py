@@ -1,4 +1,4 @@
-"""Texts, text pairs, and a query with its document, cut into tokens, words, sentences, passages or spans."""
+"""Texts, pairs of texts, and queries with documents."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ FORMS: Mapping[tuple[str, ...], _Fixed] = {
     ("text", "text_pair"): "none",
     ("text",): "none",
 }
-"""The keys of texts that are given as mappings, and which of the two texts is fixed."""
+"""The keys of texts in a mapping, and which of the two texts is fixed."""
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text, or a pair that is read together; features of a fixed text are never removed.
+    """A text, or a pair of texts that a model reads together; a fixed text is never removed.
 
     >>> Text.from_input({"query": "Who won?", "document": "Ada won."}).fixed
     'first'
@@ -56,7 +56,7 @@ class Text:
 
     @classmethod
     def from_input(cls, raw: Any) -> Text:
-        """The text of whatever the user gave: a text, a pair, or a mapping with a query and a document."""
+        """Return the text of a string, a pair of strings, or a mapping such as a query and a document."""
         if hasattr(raw, "to_dict") and hasattr(raw, "index"):  # a row of a data frame
             raw = raw.to_dict()
         if isinstance(raw, Text):
@@ -89,31 +89,31 @@ class Text:
 
     @classmethod
     def _from_mapping(cls, raw: Mapping[str, Any]) -> Text:
-        given = {key: value for key, value in raw.items() if value is not None}
+        texts = {key: value for key, value in raw.items() if value is not None}
         for keys, fixed in FORMS.items():
-            if set(keys) == set(given) and all(isinstance(value, str) for value in given.values()):
-                return cls(given[keys[0]], given[keys[1]] if len(keys) > 1 else None, fixed)
+            if set(keys) == set(texts) and all(isinstance(text, str) for text in texts.values()):
+                return cls(*(texts[key] for key in keys), fixed=fixed)
         raise InputError(
-            "A text given as a mapping must have the keys 'text'; 'text' and 'text_pair'; 'premise' "
+            "A text as a mapping must have the keys 'text'; 'text' and 'text_pair'; 'premise' "
             "and 'hypothesis'; 'query' and 'document' (query fixed); or 'question' and 'context' (question "
             f"fixed), but has {sorted(raw)}."
         )
 
     @property
     def segments(self) -> tuple[str, ...]:
-        """The one or two strings."""
+        """Return the one or two strings."""
         return (self.first,) if self.second is None else (self.first, self.second)
 
     def removable(self, segment: int) -> bool:
-        """Whether features of this segment may be removed."""
+        """Return whether features of this segment may be removed."""
         return self.fixed != ("first", "second")[segment]
 
 
 @dataclass(frozen=True, eq=False)
 class TextInput(Input):
-    """A text and the character spans of its features, rows of (segment, start, end).
+    """A text, and the character spans of its features as rows of (segment, start, end).
 
-    Tokens are not saved, because the tokenizer can make them again.
+    Files do not hold the tokens, because the tokenizer makes them again.
     """
 
     text: Text
@@ -124,81 +124,80 @@ class TextInput(Input):
 
     @cached_property
     def token_counts(self) -> Floats:
-        """Number of tokens of each feature; the last entry counts the fixed ones."""
+        """Count the tokens of each feature; the last entry counts the fixed tokens."""
         assert self.tokens is not None
         counts = np.bincount(self.tokens.feature % (self.n_features + 1), minlength=self.n_features + 1)
         return counts.astype(np.float32)  # sums over masks are exact, and faster than with integers
 
     @property
     def length(self) -> int:
-        """Number of tokens, or of features if there are no tokens."""
+        """Return the number of tokens, or of features without tokens."""
         return self.n_features if self.tokens is None else len(self.tokens.ids)
 
     @property
     def levels(self) -> tuple[Ints, ...]:
-        """Of words that are explained from coarse to fine: paragraphs (or passages), sentences, words."""
+        """Return paragraphs (or passages), sentences and words if the granularity is coarse to fine."""
         if self.granularity != COARSE_TO_FINE:
             return ()
-        every = np.arange(self.n_features)
         coarser = self._coarsest(), cut(self.text, "sentences")
-        found = [*map(self._owners, coarser), every]
-        return (*(own for own, after in pairwise(found) if 0 < own.max() < after.max()), every)
+        levels = [*map(self._owners, coarser), np.arange(self.n_features)]
+        return (*(a for a, b in pairwise(levels) if 0 < a.max() < b.max()), levels[-1])
 
     def _coarsest(self) -> Ints:
-        """The spans of paragraphs, or of passages if there is one paragraph alone."""
+        """Return the spans of paragraphs, or of passages if there is only one paragraph."""
         spans = cut(self.text, "paragraphs")
         return spans if len(spans) > 1 else cut(self.text, f"passages:{max(PASSAGE, self.n_features // 40)}")
 
     def _owners(self, spans: Ints) -> Ints:
-        """The number of the span that each feature begins in."""
+        """Return the index of the span in which each feature begins."""
         longest = 1 + max(map(len, self.text.segments))
         starts = spans[:, 0] * longest + spans[:, 1]
-        own = self.spans[:, 0] * longest + self.spans[:, 1]
-        return np.asarray(np.maximum(np.searchsorted(starts, own, side="right") - 1, 0))
+        positions = self.spans[:, 0] * longest + self.spans[:, 1]
+        return np.asarray(np.maximum(np.searchsorted(starts, positions, side="right") - 1, 0))
 
     def with_segments(self, segments: Sequence[str]) -> Any:
-        """The text with other strings, for a model that reads strings."""
+        """Return the text with other strings, for a model that reads strings."""
         return Text(segments[0], segments[1] if len(segments) > 1 else None, self.text.fixed)
 
     @property
     def content(self) -> Hashable:
-        """The text."""
+        """Return the text."""
         return self.text
 
     @property
-    def own_features(self) -> str | Array:
-        """The granularity, or the spans that the user cut."""
+    def features_argument(self) -> str | Array:
+        """Return the granularity, or the custom spans."""
         return self.spans if self.granularity == "spans" else self.granularity
 
     def feature_values(self) -> Array:
-        """The words themselves."""
+        """Return the words."""
         return objects(self.features)
 
     @property
     def search_text(self) -> str:
-        """The whole text."""
+        """Return the whole text."""
         return " ".join(self.text.segments)
 
     def for_shap(self, scores: Floats) -> tuple[Array, Array, tuple[str, ...] | None]:
-        """Each feature with the characters up to the next, which shap's plot puts side by side."""
+        """Return each feature with the characters up to the next one, for shap's text plot."""
         segments, spans = self.text.segments, self.spans.tolist()
-        pieces = []
+        parts = []
         for (segment, start, _), after in zip(spans, [*spans[1:], None], strict=True):
             end = after[1] if after is not None and after[0] == segment else len(segments[segment])
-            pieces.append(segments[segment][start:end])
-        return scores, objects(pieces), self.features
+            parts.append(segments[segment][start:end])
+        return scores, objects(parts), self.features
 
-    def annotated(self, annotation: Array) -> Masks | None:
-        """The features that share a character with a span (start, end), or (segment, start, end)."""
+    def match_annotation(self, annotation: Array) -> Masks | None:
+        """Return the features that share a character with a span (start, end) or (segment, start, end)."""
         if annotation.ndim != 2 or annotation.dtype.kind not in "iu":
             return None
         annotation = span_rows(self.text, annotation, "annotations")
-        mine, theirs = self.spans[:, None], annotation[None]
-        shared = (mine[..., 1] < theirs[..., 2]) & (theirs[..., 1] < mine[..., 2])
-        return np.asarray((shared & (mine[..., 0] == theirs[..., 0])).any(axis=1))
+        features, marks = self.spans[:, None], annotation[None]
+        overlap = (features[..., 1] < marks[..., 2]) & (marks[..., 1] < features[..., 2])
+        return np.asarray((overlap & (features[..., 0] == marks[..., 0])).any(axis=1))
 
-    def restored(self) -> TextInput:
-        """The input with its text for `raw`, after a check that each span lies inside its segment."""
+    def restore(self) -> TextInput:
+        """Return the input with its text as `raw`, after a check that spans are inside their segments."""
         segment, start, end = self.spans.T
         lengths = np.array([len(part) for part in self.text.segments])
         inside = (segment >= 0) & (segment < len(lengths)) & (start >= 0) & (start <= end)
@@ -216,7 +215,7 @@ def text_input(
     *,
     truncation: Truncation | None = None,
 ) -> TextInput:
-    """Make an input from a text and its spans; features are named by the characters they cover."""
+    """Return the input of a text and its spans; features are named by their characters."""
     segments = text.segments
     names = tuple([segments[i][a:b] for i, a, b in spans.tolist()])
     content = [text.first, text.second, text.fixed, granularity, tokens is None or tokens.ids]
@@ -259,22 +258,22 @@ class TextModality(Modality):
     drawing = "pertinent.rendering.drawings.text:TextDrawing"
 
     def recognises(self, raw: Any) -> bool:
-        """A string, a pair of strings, or a mapping with the keys of a text."""
+        """Return whether `raw` is a string, a pair of strings, or a mapping with the keys of a text."""
         if isinstance(raw, Mapping):
             return set(raw) <= set(chain(*FORMS))
         return isinstance(raw, str | Text) or (isinstance(raw, tuple | list) and is_pair(tuple(raw)))
 
     def is_one(self, raw: Any) -> bool:
-        """A tuple of two strings is a pair; a list of two is two texts."""
+        """Return whether `raw` is a pair: a tuple of two strings, as a list of two is two texts."""
         return isinstance(raw, Text) or is_pair(raw)
 
     def split(self, raw: Any) -> Iterable[Any] | None:
-        """The texts in a pandas Series, a frame of one column, an array or any other collection."""
-        found = texts_in(raw)
-        return super().split(raw) if found is None else found
+        """Return the texts in a pandas Series, a frame of one column, an array or another collection."""
+        texts = texts_in(raw)
+        return super().split(raw) if texts is None else texts
 
     def prepare(self, raw: Any, features: Features | None = None) -> TextInput:
-        """Cut a text into words, sentences or spans of the user's own, for a model that reads strings."""
+        """Divide a text into words, sentences or custom spans, for a model that reads strings."""
         text = Text.from_input(raw)
         notes: tuple[str, ...] = ()
         if features is None:
@@ -316,23 +315,22 @@ class TextModality(Modality):
                 raise SettingError(f"{unknown('column', name, names)} Say which with --column.")
         return columns
 
-    def baseline_for(self, input: TextInput, background: Any, *, drawn: bool) -> str:
-        """The mask token, or a zero vector where the tokenizer has none."""
-        has_none = input.tokens is not None and input.tokens.mask_id is None
-        return (
-            "zero-vector" if has_none and not drawn else super().baseline_for(input, background, drawn=drawn)
-        )
+    def baseline_removal(self, input: TextInput, background: Any, *, drawn: bool) -> str:
+        """Return ``mask-token``, or ``zero-vector`` if the tokenizer has no mask token."""
+        if not drawn and input.tokens is not None and input.tokens.mask_id is None:
+            return "zero-vector"
+        return super().baseline_removal(input, background, drawn=drawn)
 
 
 def is_pair(raw: Any) -> bool:
-    """Whether an input is a tuple of two strings."""
+    """Return whether an input is a tuple of two strings."""
     return isinstance(raw, tuple) and len(raw) == 2 and all(isinstance(v, str) for v in raw)
 
 
 def texts_in(raw: Any) -> list[str] | None:
-    """The texts in a pandas Series, a frame of one column or an array, if that is what it holds.
+    """Return the texts in a pandas Series, a frame of one column or an array, if it holds texts.
 
-    A row of a frame is a Series too, but its index holds the names of columns.
+    The index of a Series that is a row of a frame holds names of columns.
     """
     if hasattr(raw, "iterrows"):
         if raw.shape[1] != 1:
@@ -343,5 +341,5 @@ def texts_in(raw: Any) -> list[str] | None:
             return None
     elif not isinstance(raw, np.ndarray) or raw.ndim != 1:
         return None
-    found = list(raw)
-    return found if found and all(isinstance(text, str) for text in found) else None
+    texts = list(raw)
+    return texts if texts and all(isinstance(text, str) for text in texts) else None

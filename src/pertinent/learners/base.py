@@ -1,9 +1,9 @@
 """Base classes of learned explainers.
 
 A learned method is two small classes in one file. Its `Learner` has the settings of `fit` as fields and
-trains a network. Most derive from `ScoreLearner` (score_learner.py), which learns from the explanations of a
-teacher, or from `SelectionLearner` (selection.py), which selects features in every step and asks the model
-about them. Its `LearnedExplainer` turns the network's outputs into an explanation.
+trains a network. Most learners derive from `ScoreLearner` (score_learner.py), which learns from the
+explanations of a teacher, or from `SelectionLearner` (selection.py), which selects features in every step and
+asks the model about them. Its `LearnedExplainer` turns the network's outputs into an explanation.
 """
 
 from __future__ import annotations
@@ -12,11 +12,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
-
-import numpy as np
 
 from pertinent.array_types import Array, Floats
 from pertinent.asks import Asking, Network, NetworkOutputs
@@ -29,6 +26,8 @@ from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits
 from pertinent.files import file_exists, read_json
 from pertinent.finetuning.run_folder import RECORD, is_begun
 from pertinent.inputs.modality import modality_named
+from pertinent.learners.schedule import Schedule
+from pertinent.learners.score_arrays import normalized, squeeze_columns
 from pertinent.outputs import SCALES, Scale
 
 if TYPE_CHECKING:
@@ -38,26 +37,20 @@ if TYPE_CHECKING:
     from pertinent.results.explanation import Explanation
 
 LearnedClasses: TypeAlias = Literal["predicted", "all"]
-"""The classes a network scores features for: the predicted class alone, or all classes at once."""
+"""The classes that a network scores features for: the predicted class only, or all classes."""
 
 TrainingTargets: TypeAlias = Mapping[str, Array]
 """The training targets of one input: arrays by name; in a batch they are padded with zeros and stacked."""
 
 Tensor: TypeAlias = Any
-"""A torch tensor. Only its methods are used, so that torch is not imported before a network is trained."""
-
-SMALLEST_DEVIATION = 1e-9
-"""The scores' unit if all scores are zero, as for a model that always gives the same answer."""
-
-LEAST_EPOCHS = 10
-"""Smallest default number of epochs."""
+"""A torch tensor. Only its methods are used, so that torch is imported only when a network is trained."""
 
 _NOUNS = {"class": "classes", "label": "labels", "value": "plain values", "overlap": "overlaps"}
 
 
 @dataclass(frozen=True)
 class LearnerSpec:
-    """The facts about a learned method that `fit` checks before anything is computed.
+    """Properties of a learned method that `fit` checks before it computes anything.
 
     Attributes
     ----------
@@ -68,7 +61,7 @@ class LearnerSpec:
     any_teacher
         Whether the user may choose another teacher.
     classes
-        The classes it can learn scores for; if there are several entries, the user may choose one.
+        The classes it can learn scores for; with several entries, the user may choose one.
     outputs
         The kinds of output that a model may have; ``"overlap"`` stands for plain values that are 1 for the
         whole input.
@@ -77,7 +70,7 @@ class LearnerSpec:
     modalities
         The kinds of input that it can explain; ``None`` for all that have a network.
     labels
-        Whether it uses the right class or value of each input.
+        Whether it uses the true class or value of each input.
     """
 
     teacher: str | Explainer
@@ -91,51 +84,24 @@ class LearnerSpec:
 
 
 @dataclass(frozen=True)
-class Schedule:
-    """How long a network is trained by default.
-
-    Attributes
-    ----------
-    epochs
-        Passes over the inputs, at most.
-    learning_rate
-        The learning rate of AdamW.
-    measurements
-        Number of times that the network is measured on the validation inputs in the whole training; ``None``
-        for once after each epoch.
-    steps
-        Number of steps that are enough if there are many inputs.
-    """
-
-    epochs: int
-    learning_rate: float
-    measurements: int | None
-    steps: int = 10**9
-
-    def epochs_of(self, n_training: float, batch_size: int) -> int:
-        """Number of epochs for this number of training inputs."""
-        return min(self.epochs, max(LEAST_EPOCHS, ceil(self.steps / ceil(n_training / batch_size))))
-
-
-@dataclass(frozen=True)
 class Learner(Settings, ABC):
-    """How a method learns; its fields are settings of `fit`."""
+    """The settings of `fit` for a method, and the training of its network."""
 
     spec: ClassVar[LearnerSpec]
 
     @property
     def classes(self) -> tuple[LearnedClasses, ...]:
-        """The classes it can learn scores for with these settings."""
+        """Return the classes that it can learn scores for with these settings."""
         return self.spec.classes
 
     def default_classes(
         self, model: Model, inputs: Sequence[Input], explanations: Sequence[Explanation]
     ) -> LearnedClasses:
-        """The classes it learns scores for by default; `explanations` are the teacher's."""
+        """Return the classes that it learns scores for by default; `explanations` are the teacher's."""
         return self.classes[0]
 
     def schedule(self, model: Model, inputs: Sequence[Input]) -> Schedule | None:
-        """The default schedule for such inputs; ``None`` if the training has no epochs."""
+        """Return the default schedule for such inputs; ``None`` if the training has no epochs."""
         return None
 
     @abstractmethod
@@ -145,18 +111,18 @@ class Learner(Settings, ABC):
     def check_settings(
         self, method: str, *, teacher: Any, classes: LearnedClasses | None, scale: Scale, labels: Any
     ) -> None:
-        """Raise a `SettingError` for an argument of `fit` that the method cannot be fitted with."""
+        """Raise a `SettingError` for an argument of `fit` that does not suit the method."""
         spec = self.spec
         if teacher is not None and not spec.any_teacher:
-            raise SettingError(f"{method} asks the model itself: leave out `teacher`.")
-        own = " or ".join(map(repr, self.classes))
-        require(classes is None or classes in self.classes, "classes", f"{own} for {method}", classes)
+            raise SettingError(f"`teacher` must be None for {method}, which asks the model directly.")
+        possible = " or ".join(map(repr, self.classes))
+        require(classes is None or classes in self.classes, "classes", f"{possible} for {method}", classes)
         require(scale in spec.scales, "scale", f"{' or '.join(spec.scales)} for {method}", scale)
         if labels is not None and not spec.labels:
-            raise SettingError(f"{method} learns from the model's answers alone: leave out `labels`.")
+            raise SettingError(f"`labels` must be None for {method}, which learns from the model's answers.")
 
     def check_inputs(self, method: str, inputs: Sequence[Input], labels: Sequence[Any] | None) -> None:
-        """Raise an error for inputs that the method cannot explain, or labels that do not belong to them."""
+        """Raise an error for inputs that the method cannot explain, or labels that do not match them."""
         kind, modalities = inputs[0].kind, self.spec.modalities
         if modalities is not None and kind not in modalities:
             able = " and ".join(map(_plural, modalities))
@@ -169,16 +135,16 @@ class Learner(Settings, ABC):
         if kind in self.spec.outputs or (kind == "value" and "overlap" in self.spec.outputs):
             return
         able = [name for name, cls in learned.all().items() if kind in cls.learner.spec.outputs]
-        own = " and ".join(_NOUNS[each] for each in self.spec.outputs)
+        possible = " and ".join(_NOUNS[output] for output in self.spec.outputs)
         raise SettingError(
-            f"{method} explains {own}, but the model answers with {_NOUNS.get(kind, kind)}: choose "
+            f"{method} explains {possible}, but the model answers with {_NOUNS.get(kind, kind)}: choose "
             f"{', '.join(able[:-1])} or {able[-1]}."
         )
 
 
 @dataclass(frozen=True)
 class LearnedExplainer(Explainer):
-    """A network that `fit` has trained, which scores the features of an input in one pass.
+    """A network that `fit` trained, which scores the features of an input in one forward pass.
 
     By default its outputs are the scores.
     """
@@ -188,68 +154,61 @@ class LearnedExplainer(Explainer):
     network: Network = field(metadata={"setting": False})
 
     def __post_init__(self) -> None:
-        """Take the scale and the kind of features that the network was fitted to from its card."""
+        """Read the scale and the kind of features that the network was fitted to from its card."""
         super().__post_init__()
         card = self.network.card
         self.change_traits(scales=(card["scale"],), fitted_features=card["features"])
 
     @classmethod
     def check_card(cls, card: PlainData) -> None:
-        """Raise an `InputError` if the card lacks what the method needs."""
+        """Raise an `InputError` if the card lacks an entry that the method needs."""
         del card
 
     @property
     def folder(self) -> Path | None:
-        """The folder that it was last saved to or loaded from; ``None`` if it is in no folder."""
+        """Return the folder that it was last saved to or loaded from; ``None`` if there is none."""
         return self.network.folder
 
     @property
     def digest(self) -> str:
-        """A digest of the network's weights and its card, in hexadecimal digits, for `load_explainer`."""
+        """Return a hexadecimal digest of the network's weights and its card, for `load_explainer`."""
         return self.network.fingerprint.hex()
-
-    @classmethod
-    def load(cls, folder: str | Path, *, digest: str | None = None) -> LearnedExplainer:
-        """Load the explainer in a folder, as `load_explainer` does."""
-        return load_explainer(folder, digest=digest)
 
     def save(self, folder: str | Path) -> None:
         """Write the network and its card into a folder, for `load_explainer`."""
         self.network.save(Path(folder))
 
     def sharing_passes(self, model: Any) -> AbstractContextManager[None]:
-        """That of the network."""
+        """Return the context of the network."""
         return self.network.sharing_passes(model)
 
     def evaluations(self, n_features: int) -> int:
-        """One pass of the network."""
+        """Return one evaluation for the pass of the network."""
         return 1
 
     def explain(self, task: Task) -> Steps:
         """Predict the scores."""
-        return Finding(of_columns((yield from self.predict(task))))
+        return Finding(squeeze_columns((yield from self.predict(task))))
 
     def predict(self, task: Task) -> Asking[Floats]:
-        """The network's outputs (columns, features), after a check that it was fitted for the target."""
+        """Ask for the network's outputs (columns, features), after a check of the target."""
         self.columns(task)  # raises a `SettingError` for another target
         outputs: Floats = yield NetworkOutputs(self.network)
         return outputs
 
     def normalize_scores(self, task: Task, scores: Floats) -> Steps:
-        """Shift the scores of each column by the same amount, to sum to v(N) − v(∅), which is asked for."""
+        """Shift the scores of each column equally, to sum to v(N) − v(∅), which is asked for."""
         ends = yield from task.ask_empty_and_full()
         total = (ends[1] - ends[0])[self.columns(task)]
-        return Finding(of_columns(normalized(scores, total)), base_values=ends[0])
+        return Finding(squeeze_columns(normalized(scores, total)), base_values=ends[0])
 
     def columns(self, task: Task) -> list[int]:
-        """The model's columns that the network has scores for."""
+        """Return the model's columns that the network has scores for."""
         if self.network.card["classes"] == "all":
             return list(range(len(task.prediction)))
         if task.target != task.output.default_target(task.prediction):
-            other = ", or fit one with classes='all'" if "all" in self.learner.spec.classes else ""
-            raise SettingError(
-                f"This explainer was fitted for the predicted class alone: leave out `target`{other}."
-            )
+            hint = ", or fit an explainer with classes='all'" if "all" in self.learner.spec.classes else ""
+            raise SettingError(f"`target` must be the predicted class of this explainer: omit it{hint}.")
         return [task.target]
 
 
@@ -258,25 +217,6 @@ learned: Registry[LearnedExplainer] = base.learned_methods
 
 def _plural(kind: str) -> str:
     return modality_named(kind).plural
-
-
-def normalized(scores: Floats, total: Floats) -> Floats:
-    """Shift all scores (columns, features) of a column by the same amount, to sum to its total (columns,)."""
-    return np.asarray(scores + ((total - scores.sum(axis=1)) / scores.shape[1])[:, None])
-
-
-def of_columns(rows: Floats) -> Floats:
-    """Scores (columns, features) as a finding has them: those of a single column are (features,)."""
-    return rows[0] if len(rows) == 1 else rows
-
-
-def root_mean_square(rows: Sequence[Floats]) -> Floats:
-    """The root mean square (columns,) of each column, over several arrays (columns, any).
-
-    It is never 0: a column of zeros gets that of the largest column, or a tiny number if all are zero.
-    """
-    found = np.sqrt((np.concatenate(rows, axis=1) ** 2).mean(axis=1))
-    return np.where(found > 0, found, found.max() or SMALLEST_DEVIATION)
 
 
 def load_explainer(folder: str | Path, *, digest: str | None = None) -> LearnedExplainer:
@@ -289,31 +229,30 @@ def load_explainer(folder: str | Path, *, digest: str | None = None) -> LearnedE
     folder
         The folder.
     digest
-        The `digest` that the explainer must have; a `FileError` is raised if the folder holds another one.
+        The `digest` that the explainer must have; a `FileError` is raised if the folder contains another one.
     """
     from pertinent.learners.fitted_network import load_network
 
     require(isinstance(folder, str | Path), "folder", "the path of a folder", folder)
     path = Path(folder)
     if not file_exists(path / RECORD):
-        unfinished = " The fit into it is not finished: make the same call again." if is_begun(path) else ""
-        raise FileError(f"There is no explainer in {str(path)!r}: it has no {RECORD}.{unfinished}")
+        hint = " The fit into it is not finished: repeat the same call." if is_begun(path) else ""
+        raise FileError(f"There is no explainer in {str(path)!r}: it has no {RECORD}.{hint}")
     card = read_json(path / RECORD)
     try:
         explainer = _explainer_of(PlainData(card, "card"))
     except InputError as error:
-        raise FileError(f"{str(path)!r} holds no explainer, or a damaged one: {error}") from error
+        raise FileError(f"{str(path)!r} contains no explainer, or a damaged one: {error}") from error
     loaded = explainer(load_network(path, card))
     if digest not in (None, loaded.digest):
         raise FileError(
-            f"{str(path)!r} holds another explainer than the one that is wanted: its digest is "
-            f"{loaded.digest}, not {digest}."
+            f"`digest` must be that of the explainer in {str(path)!r}, {loaded.digest}, but got {digest}."
         )
     return loaded
 
 
 def _explainer_of(card: PlainData) -> type[LearnedExplainer]:
-    """The class of the explainer; an `InputError` says what is wrong with its card."""
+    """Return the class of the explainer; raise an `InputError` if its card is damaged."""
     explainer = learned.get(card.text("method", learned.all()))
     card.text("classes", ("predicted", "all"))
     card.text("scale", SCALES)

@@ -56,10 +56,10 @@ def fit(
     progress: Callback | bool | None = None,
     **settings: Any,
 ) -> LearnedExplainer:
-    """Fit an explainer to a model: a network that scores the features of an input in one pass.
+    """Fit an explainer to a model: a network that scores the features of an input in one forward pass.
 
-    The network is a small one over words, tokens, pixels or columns. If it learns scores from a transformer,
-    it is that model's own encoder with a linear layer; for ``"magnex"`` it is a network on the transformer's
+    The network is a small one over words, tokens, pixels or columns. If it learns scores for a transformer,
+    it is the model's encoder with a linear layer; for ``"magnex"`` it is a network on the transformer's
     hidden states.
 
     Parameters
@@ -69,41 +69,38 @@ def fit(
     inputs
         The inputs to learn from, a few hundred to a few thousand. They need no labels.
     method
-        What to fit: ``"amortized-shapley"``, ``"fastshap"``, ``"cxplain"``, ``"aim"``, ``"l2x"``,
-        ``"vibi"``, ``"invase"``, ``"magnex"``, ``"maple"``, or a method of your own that is
-        registered. The first learns the scores of a slower method (Yang et al. 2023), ``"fastshap"``
-        the model's answers to random coalitions (Jethani et al. 2021), ``"cxplain"`` by how much its
-        loss grows without a feature (Schwab & Karlen 2019). Others learn to select the features that
-        a decision rests on: ``"aim"`` for every class (Vo et al. 2023), ``"l2x"`` (Chen et al. 2018),
-        ``"vibi"`` (Bang et al. 2021), ``"invase"`` (Yoon et al. 2019) and ``"magnex"``, which learns
-        how many, for the predicted one. ``"maple"`` (Plumb et al. 2018) grows a forest of table rows,
-        and fits a linear model around each.
+        The method to fit: ``"amortized-shapley"``, ``"fastshap"``, ``"cxplain"``, ``"aim"``, ``"l2x"``,
+        ``"vibi"``, ``"invase"``, ``"magnex"``, ``"maple"``, or a registered custom method. The first learns
+        the scores of a slower method (Yang et al. 2023), ``"fastshap"`` the model's answers to random
+        coalitions (Jethani et al. 2021), ``"cxplain"`` the growth of the loss without a feature (Schwab &
+        Karlen 2019). Others learn to select the features that a decision depends on: ``"aim"`` for every
+        class (Vo et al. 2023), ``"l2x"`` (Chen et al. 2018), ``"vibi"`` (Bang et al. 2021), ``"invase"``
+        (Yoon et al. 2019) and ``"magnex"``, which also learns the number of features, for the predicted one.
+        ``"maple"`` (Plumb et al. 2018) grows a forest of table rows, and fits a linear model around each.
     labels
-        The right class or value of each input, for ``"cxplain"``; by default the model's prediction.
+        The true class or value of each input, for ``"cxplain"``; by default the model's prediction.
     teacher
         The method that ``"amortized-shapley"`` learns from; by default ``"shapley-sampling"`` with 25
         permutations. In Python also an instance.
     teacher_explanations
-        Explanations to learn from that were made before: a Parquet file that `explain` or `fit`
-        wrote. In Python also `Explanations`. Those of the `inputs` are used.
+        Existing explanations to learn from: a Parquet file that `explain` or `fit` wrote. In Python also
+        `Explanations`. Those of the `inputs` are used.
     classes
-        Learn the scores of the ``"predicted"`` class, or of ``"all"`` classes at once. By default of all for
-        a small network, which learns them better, if the method has them and there are at most 20 classes;
-        else of the predicted class.
+        Learn the scores of the ``"predicted"`` class, or of ``"all"`` classes. By default of all for a small
+        network, which learns them better, if the method has them and there are at most 20 classes; else of
+        the predicted class.
     removal, features, scale
-        As in `explain`. What was fitted explains with the same removal and scale.
+        As in `explain`. The fitted explainer uses the same removal and scale.
     validation_fraction
-        The share of inputs held out to measure the network on; the best one is kept. It is measured
-        by its loss, by the rank correlation with the teacher, or by how often the model decides as
-        before with the selected features alone.
+        The share of inputs held out to select the best network: by its loss, by the rank correlation with the
+        teacher, or by how often the model decides the same with only the selected features.
     epochs
-        Passes over the inputs; by default 10 for a transformer's encoder, 100 for a small network.
+        Number of passes over the inputs; by default 10 for a transformer's encoder, 100 for a small network.
         Methods that learn to select make fewer passes over many inputs.
     learning_rate
-        The initial learning rate; by default 5e-5 for a transformer's encoder, 1e-3 for a small
-        network.
+        The initial learning rate; by default 5e-5 for a transformer's encoder, 1e-3 for a small network.
     batch_size
-        Inputs per step.
+        Number of inputs per step.
     precision
         As in `train`.
     patience
@@ -112,7 +109,7 @@ def fit(
         The same seed gives the same network, on CUDA up to the order of floating-point sums.
     out
         A folder for the explainer, the teacher's explanations, and checkpoints during the training. The same
-        call continues a fit that was stopped, and loads a finished one.
+        call continues an interrupted fit, and loads a finished one.
     cluster
         A `Cluster`, whose workers compute the teacher's explanations; the network is trained in this process.
     progress
@@ -123,25 +120,25 @@ def fit(
     """
     explainer = learned.get(method)
     optional("accelerate")
-    owners = {name: setting_owner(explainer, teacher, name) for name in settings}
-    own = {name: value for name, value in settings.items() if owners[name] is explainer.learner}
-    others = {name: value for name, value in settings.items() if name not in own}
-    learner = explainer.learner(**own)
+    of_learner, of_teacher = dict[str, Any](), dict[str, Any]()
+    for name, value in settings.items():
+        is_learner = setting_owner(explainer, teacher, name) is explainer.learner
+        (of_learner if is_learner else of_teacher)[name] = value
+    learner = explainer.learner(**of_learner)
     learner.check_settings(method, teacher=teacher, classes=classes, scale=scale, labels=labels)
     if teacher in (None, learner.spec.teacher):
-        teacher, others = learner.spec.teacher, {**learner.spec.teacher_settings, **others}
-    request = Request.from_method(teacher, others, removal=removal, scale=scale, seed=seed)
+        teacher, of_teacher = learner.spec.teacher, {**learner.spec.teacher_settings, **of_teacher}
+    request = Request.from_method(teacher, of_teacher, removal=removal, scale=scale, seed=seed)
     run = Run.from_arguments(model, inputs, "teacher", progress=progress)
     run.model.require_common_columns(f"Fitting {method}")
-    prepared, labels = _prepared(run, features, labels)
+    prepared, labels = _prepare(run, features, labels)
     learner.check_inputs(method, prepared, labels)
     schedule = learner.schedule(run.model, prepared)
-    if schedule is None:
-        if epochs or learning_rate:
-            raise SettingError(f"{method} trains no network: leave out `epochs` and `learning_rate`.")
-    else:
+    if schedule is not None:
         epochs = epochs or schedule.epochs_of((1 - validation_fraction) * len(prepared), batch_size)
         learning_rate = learning_rate or schedule.learning_rate
+    elif epochs or learning_rate:
+        raise SettingError(f"`epochs` and `learning_rate` must be None: {method} trains no network.")
     training = TrainerSettings(
         epochs, batch_size, learning_rate, seed, precision, patience, checkpoint_steps=None, options={}
     )
@@ -168,21 +165,21 @@ def fit(
 def setting_owner(
     explainer: type[LearnedExplainer], teacher: str | Explainer | None, name: str
 ) -> type[Learner | Explainer]:
-    """The class that declares a setting of a fit: that of the learner, or of its teacher."""
+    """Return the class that declares a setting of a fit: the learner, or its teacher."""
     teacher = teacher or explainer.learner.spec.teacher
-    taught = explainers.get(teacher) if isinstance(teacher, str) else type(teacher)
-    owners = {f.name: cls for cls in (taught, explainer.learner) for f in fields(cls) if f.init}
+    teacher_class = explainers.get(teacher) if isinstance(teacher, str) else type(teacher)
+    owners = {f.name: cls for cls in (teacher_class, explainer.learner) for f in fields(cls) if f.init}
     if name not in owners:
         raise unknown(f"setting of {explainer.name}", name, owners)
     return owners[name]
 
 
-def _prepared(
+def _prepare(
     run: Run, features: Any, labels: Sequence[Any] | None
 ) -> tuple[list[Input], Sequence[Any] | None]:
-    """The inputs cut into features, and their labels; those that cannot be used are left out, and said."""
+    """Return the prepared inputs and their labels; unusable inputs are skipped and logged."""
     if run.one:
-        raise InputError("Several inputs are needed to learn from, but got one.")
+        raise InputError("`inputs` must be several inputs to learn from, but got one.")
     inputs, prepared, unusable = list(run.inputs), dict[int, Input](), dict[int, PertinentError]()
     for index, raw in enumerate(inputs):
         try:
@@ -191,12 +188,12 @@ def _prepared(
             unusable[index] = error
     kinds = {input.kind: input.granularity for input in prepared.values()}
     if features is None and {input.granularity for input in prepared.values()} - set(kinds.values()):
-        return _prepared(run.over(inputs), modality_named(next(iter(kinds))).features, labels)
+        return _prepare(run.over(inputs), modality_named(next(iter(kinds))).features, labels)
     for index, reason in unusable.items():
-        logger.warning("Input %d is left out: %s", index, reason)
+        logger.warning("Input %d is skipped: %s", index, reason)
     if len(prepared) < 2:
         first = "".join(f" Input {index}: {reason}" for index, reason in list(unusable.items())[:1])
-        raise InputError(f"At least 2 inputs are needed to learn from, but got {len(prepared)}.{first}")
+        raise InputError(f"`inputs` must be at least 2 usable inputs, but got {len(prepared)}.{first}")
     if labels is not None and len(labels) == len(inputs):
         labels = [labels[index] for index in prepared]
     return list(prepared.values()), labels

@@ -34,7 +34,7 @@ from pertinent.runs.run import Run, raise_first
 logger = logging.getLogger(__name__)
 
 COMPARED = 20
-"""Number of held-out inputs, at most, on which the explainer is compared with leave-one-out."""
+"""Largest number of held-out inputs on which the explainer is compared with leave-one-out."""
 
 TEACHER_FILE = "teacher.parquet"
 """The file with the teacher's explanations in the folder of a fit."""
@@ -50,24 +50,23 @@ class FitRun:
     Attributes
     ----------
     run, request
-        The model, and how the teacher explains it.
+        The model, and the request to the teacher.
     explainer, learner
-        The class of the explainer, and how it learns.
+        The class of the explainer, and its learner.
     inputs, labels
-        The inputs, and the right class or value of each, if the user gave labels.
+        The inputs, and the true class or value of each, if the user passed labels.
     teacher_explanations
-        Explanations by the teacher that were made before, or the file that holds them.
+        Existing explanations by the teacher, or the file that contains them.
     classes
         The classes for which scores are learned; ``None`` for the learner's default.
     training
         The settings of the training.
     measurements
-        Number of times that the network is measured in the whole training; ``None`` for once after each
-        epoch.
+        Number of times that the network is measured in the whole training; ``None`` for once per epoch.
     validation_fraction
         The share of inputs that are held out.
     executor
-        Where the teacher explains.
+        The executor that runs the teacher.
     """
 
     run: Run
@@ -85,7 +84,7 @@ class FitRun:
 
     @property
     def removal(self) -> Removal:
-        """How features are removed."""
+        """Return the removal of features."""
         return self.request.removal or removals.make(self.run.model.default_removal(self.inputs[0]))
 
     def finish(self, path: Path, *, keep: bool) -> LearnedExplainer:
@@ -97,10 +96,10 @@ class FitRun:
         folder.open(resume=True)
         if folder.finished:
             return load_explainer(path)
-        taught = self._taught(path / TEACHER_FILE if keep else None)
-        self.learner.check_output(self.explainer.name, taught[0].output.kind)
-        classes = self.classes or self.learner.default_classes(self.run.model, self.inputs, taught)
-        chosen, explanations = self._matched(taught, classes)
+        explained = self._teach(path / TEACHER_FILE if keep else None)
+        self.learner.check_output(self.explainer.name, explained[0].output.kind)
+        classes = self.classes or self.learner.default_classes(self.run.model, self.inputs, explained)
+        chosen, explanations = self._match(explained, classes)
         inputs = [self.inputs[i] for i in chosen]
         labels = [None if self.labels is None else self.labels[i] for i in chosen]
         context = TrainingContext(self, folder, inputs, explanations, labels, classes)
@@ -109,8 +108,8 @@ class FitRun:
             {
                 **trained,
                 "classes": classes,
-                "names": list(taught[0].classes),
-                "learned_from": {name: taught[0].to_dict()[name] for name in ("method", "settings")},
+                "names": list(explained[0].classes),
+                "learned_from": {name: explained[0].to_dict()[name] for name in ("method", "settings")},
                 "examples": len(inputs) - context.n_held_out,
                 "dev_examples": context.n_held_out,
             }
@@ -129,73 +128,71 @@ class FitRun:
     ) -> Explanations:
         """Explain inputs by several methods, with the removal and scale of the fit.
 
-        If all fail, the first error is raised. With `out` the explanations are kept in a file, from which a
-        killed run resumes.
+        If all fail, the first error is raised. With `out` the explanations are written to a file, from which
+        an interrupted run resumes.
         """
         requests = [replace(self.request, method=method, seed=seed) for method in methods]
         run = replace(self.run.over(inputs), independent=True)
-        found = explain_all(run, requests) if out is None else explain_to_file(run, requests, out)
-        if found.failures and not len(found):
-            raise_first(found.failures, "explained")
-        return found
+        explanations = explain_all(run, requests) if out is None else explain_to_file(run, requests, out)
+        if explanations.failures and not len(explanations):
+            raise_first(explanations.failures, "explained")
+        return explanations
 
     def _compared(self, fitted: LearnedExplainer, inputs: Sequence[Input]) -> dict[str, float]:
-        """Comprehensiveness of the explainer and of leave-one-out, means over inputs and sparsities.
+        """Return the mean comprehensiveness of the explainer and of leave-one-out on some inputs.
 
-        It tells explainers apart where faithfulness is 100% for all.
+        It distinguishes explainers whose faithfulness is 100%.
         """
         metrics = (Comprehensiveness(),)
         requests = [
             replace(self.request, method=method, metrics=metrics, early_stopping=None)
             for method in (fitted, LeaveOneOut())
         ]
-        found = explain_all(self.run.over(inputs), requests)
         measured: dict[str, list[float]] = {}
-        for e in found:
+        for e in explain_all(self.run.over(inputs), requests):
             if values := e.measures.get(Comprehensiveness.name):
                 measured.setdefault(e.method, []).append(float(np.mean(list(values.values()))))
         names = {self.explainer.name: "dev_comprehensiveness", LeaveOneOut.name: "dev_leave_one_out"}
         return {names[method]: float(np.mean(values)) for method, values in measured.items()}
 
-    def _taught(self, out: Path | None) -> Explanations:
-        """The teacher's explanations: those that were given, else new ones."""
-        given = self.teacher_explanations
-        if given is None:
+    def _teach(self, out: Path | None) -> Explanations:
+        """Return the teacher's explanations: existing ones, else new ones."""
+        explanations = self.teacher_explanations
+        if explanations is None:
             return replace(self, run=replace(self.run, executor=self.executor)).explain(
                 self.inputs, [self.request.method], self.request.seed, out
             )
-        if not isinstance(given, Explanations):
-            header = read_stored(Path(given)).header
+        if not isinstance(explanations, Explanations):
+            header = read_stored(Path(explanations)).header
             if header is None or header.get("model") != self.run.model.fingerprint.hex():
                 raise FileError(
-                    f"{str(given)!r} holds no explanations of this model: leave out `teacher_explanations`."
+                    f"`teacher_explanations` must explain this model, but {str(explanations)!r} does not."
                 )
-            given = Explanations.read(given)
-        for other in {e.removal for e in given} - {self.removal.name}:
+            explanations = Explanations.read(explanations)
+        for other in {e.removal for e in explanations} - {self.removal.name}:
             raise SettingError(
-                f"The teacher's explanations were made with the removal {other!r}, but it is "
-                f"{self.removal.name!r} here."
+                f"`removal` must be {other!r}, as for the teacher, but got {self.removal.name!r}."
             )
-        return given
+        return explanations
 
-    def _matched(
-        self, taught: Explanations, classes: LearnedClasses
+    def _match(
+        self, explained: Explanations, classes: LearnedClasses
     ) -> tuple[Sequence[int], Sequence[Explanation]]:
-        """The positions of the inputs that the teacher explained, and the explanation of each."""
-        by_input = {e.input.fingerprint: e for e in taught}
+        """Return the positions of the inputs that the teacher explained, and the explanation of each."""
+        by_input = {e.input.fingerprint: e for e in explained}
         chosen = [i for i, input in enumerate(self.inputs) if input.fingerprint in by_input]
         missing = len(self.inputs) - len(chosen)
         if missing:
             logger.warning("%d of %d inputs have no explanation by the teacher.", missing, len(self.inputs))
         if len(chosen) < 2:
             raise InputError(
-                f"At least 2 inputs that the teacher explained are needed, but got {len(chosen)}."
+                f"At least 2 inputs with an explanation by the teacher are needed, but got {len(chosen)}."
             )
         explanations = [by_input[self.inputs[i].fingerprint] for i in chosen]
         for e in explanations:
             if e.request.scale != self.request.scale:
                 raise SettingError(
-                    f"The teacher explained on the scale {e.request.scale!r}, but `scale` is "
+                    f"`scale` must be {e.request.scale!r}, as in the teacher's explanations, but got "
                     f"{self.request.scale!r}."
                 )
             if classes == "predicted" and e.target != e.prediction.column:
@@ -205,36 +202,36 @@ class FitRun:
         return chosen, explanations
 
     def _record(self) -> dict[str, Any]:
-        """The settings of the fit, the model and the data, in plain JSON."""
+        """Return the settings of the fit, the model and the data, in plain JSON."""
         model, training, removal = self.run.model, self.training, self.removal
         teacher = self.request.to_dict()
         return {
             "method": self.explainer.name,
             "settings": {f.name: getattr(self.learner, f.name) for f in fields(self.learner) if f.init},
-            "wanted_classes": self.classes,
+            "requested_classes": self.classes,
             "model": model.fingerprint.hex(),
             "removal": {
                 "name": removal.name,
                 "settings": {name: str(value) for name, value in changed_settings(removal).items()},
                 "fingerprint": removal.bind(model).fingerprint.hex(),
             },
-            "features": cut if isinstance(cut := self.inputs[0].own_features, str) else None,
+            "features": cut if isinstance(cut := self.inputs[0].features_argument, str) else None,
             "scale": self.request.scale,
             "teacher": {name: teacher[name] for name in ("method", "settings")},
             "validation_fraction": self.validation_fraction,
             **{f.name: getattr(training, f.name) for f in fields(training) if f.name not in UNRECORDED},
             "inputs": len(self.inputs),
             "data": digest(*(input.fingerprint for input in self.inputs)).hex(),
-            "teacher_explanations": self._digest_of_given(),
-            "labels": None if self.labels is None else digest([str(each) for each in self.labels]).hex(),
+            "teacher_explanations": self._teacher_digest(),
+            "labels": None if self.labels is None else digest(list(map(str, self.labels))).hex(),
         }
 
-    def _digest_of_given(self) -> str | None:
-        """A digest of the teacher's explanations that were given."""
-        given = self.teacher_explanations
-        if given is None:
+    def _teacher_digest(self) -> str | None:
+        """Return a digest of the existing explanations by the teacher."""
+        explanations = self.teacher_explanations
+        if explanations is None:
             return None
-        if isinstance(given, Explanations):
-            return digest(*(np.ascontiguousarray(e.scores) for e in given)).hex()
-        path = Path(given)
+        if isinstance(explanations, Explanations):
+            return digest(*(np.ascontiguousarray(e.scores) for e in explanations)).hex()
+        path = Path(explanations)
         return digest(path.read_bytes() if file_exists(path) else str(path)).hex()

@@ -1,4 +1,4 @@
-"""A scorer that was fitted to explain a model, with its card; saving and loading it."""
+"""A scorer that was fitted to explain a model, with its card; saving and loading."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _OTHER_SCORERS: Mapping[str | None, type[Scorer]] = {
     "hidden-states": HiddenStateScorer,
     "text-vo2023": PaperWordScorer,
 }
-"""Scorers that no modality names, by the kind that their configuration names."""
+"""Scorers that no modality names, by the kind in their configuration."""
 
 DIGEST = "digest"
-"""The field of a saved card that has the digest of all files in the folder."""
+"""The field of a saved card with the digest of all files in the folder."""
 
 
 class FittedNetwork(Network):
-    """A scorer with its card, which says what it was fitted to."""
+    """A scorer with its card, which describes the fit."""
 
     def __init__(self, scorer: Scorer, card: Mapping[str, Any]) -> None:
         self.scorer, self.card = scorer.eval(), card
@@ -53,7 +53,7 @@ class FittedNetwork(Network):
 
     @cached_property
     def fingerprint(self) -> bytes:
-        """A digest of the weights and the card."""
+        """Return a digest of the weights and the card."""
         weights = {name: tensor.numpy() for name, tensor in self._weights().items()}
         return digest(weights, json.dumps(self.card, sort_keys=True))
 
@@ -61,24 +61,23 @@ class FittedNetwork(Network):
         """Raise an error unless it was fitted to this model with this removal."""
         if model.fingerprint.hex() != self.card["model"]:
             raise ModelError(
-                "The explainer was fitted to another model: fit one to this model, or explain the model it "
-                "was fitted to, with the same weights and options."
+                "The explainer was fitted to another model: fit one to this model, or explain that model "
+                "with the same weights and options."
             )
         fitted = self.card["removal"]
         if removal.fingerprint.hex() != fitted["fingerprint"]:
             settings = ",".join(f"{name}={value}" for name, value in fitted["settings"].items())
             named = f"{fitted['name']}:{settings}" if settings else fitted["name"]
             raise SettingError(
-                f"The explainer was fitted with the removal {named!r}: explain with the same, not with "
-                f"{removal.name!r}."
+                f"`removal` must be {named!r}, as the explainer was fitted with, but got {removal.name!r}."
             )
 
     def sharing_passes(self, model: Model) -> AbstractContextManager[None]:
-        """That of the scorer."""
+        """Return the context of the scorer."""
         return self.scorer.sharing_passes(model)
 
     def submit(self, model: Model, inputs: Sequence[Input]) -> Answer:
-        """Score the features of many inputs at once."""
+        """Start scoring the features of a batch of inputs."""
         device = device_of(model)
         if devices.device_and_dtype(self.scorer)[0] != device:
             self.scorer.to(device)
@@ -89,9 +88,9 @@ class FittedNetwork(Network):
             return devices.run(device, lambda: self.scorer.scores(model, batch, width))
 
     def read(self, outputs: Any, inputs: Sequence[Input]) -> list[Floats]:
-        """The scores of each input."""
-        own = zip(outputs.astype(np.float64), inputs, strict=True)
-        return [scores[:, : input.n_features] for scores, input in own]
+        """Return the scores of each input."""
+        rows = zip(outputs.astype(np.float64), inputs, strict=True)
+        return [scores[:, : input.n_features] for scores, input in rows]
 
     def save(self, folder: Path) -> None:
         """Write safetensors, the scorer's configuration and the card."""
@@ -116,8 +115,8 @@ def load_network(folder: Path, card: Mapping[str, Any]) -> FittedNetwork:
     card = dict(card)
     if card.pop(DIGEST, None) != digest_of(folder, card):
         raise FileError(
-            f"The explainer in {str(folder)!r} is damaged, or its files are of different explainers: they do "
-            "not hold what was written. Fit it again, or copy the whole folder."
+            f"The explainer in {str(folder)!r} is damaged, or its files belong to different explainers: fit "
+            "it again, or copy the whole folder."
         )
     try:
         weights = load_file(folder / _WEIGHTS)
@@ -134,6 +133,6 @@ def load_network(folder: Path, card: Mapping[str, Any]) -> FittedNetwork:
 
 
 def digest_of(folder: Path, card: Mapping[str, Any]) -> str:
-    """A digest of the files of an explainer: its weights, its configuration and its card."""
+    """Return a digest of the files of an explainer: its weights, its configuration and its card."""
     files = [(folder / name).read_bytes() for name in (_WEIGHTS, CONFIG)]
     return digest(*files, json.dumps(card, sort_keys=True)).hex()

@@ -6,6 +6,8 @@ import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -27,7 +29,7 @@ class TrainingExamples(InputSet):
     targets: Sequence[TrainingTargets]
 
     def pick(self, chosen: Ints) -> TrainingExamples:
-        """The examples at these positions."""
+        """Return the examples at these positions."""
         return TrainingExamples(*([part[i] for i in chosen.tolist()] for part in (self.inputs, self.targets)))
 
 
@@ -38,19 +40,19 @@ class TrainingBatch:
     Attributes
     ----------
     model
-        The model that is explained, on the device of the training.
+        The explained model, on the device of the training.
     inputs
         The inputs of the rows.
     real
-        Which features exist (rows, width); inputs have different numbers of features.
+        Mask of existing features (rows, width); inputs have different numbers of features.
     targets
         The training targets of the inputs, stacked (rows, …).
     passes
-        What a network reads: one batch for each group of inputs that go through it together.
+        What a network reads: one batch for each group of inputs that it processes together.
     network
         The network that is trained, perhaps in a multi-device wrapper.
     autocast
-        Makes the context manager for mixed precision.
+        Function that returns the context manager for mixed precision.
     """
 
     model: Model
@@ -62,7 +64,7 @@ class TrainingBatch:
     autocast: Callable[[], Any]
 
     def scores(self, scorer: Scorer, call: Any = None) -> torch.Tensor:
-        """The scores (rows, columns, width) of all features, zero where there is none.
+        """Return the scores (rows, columns, width) of all features, zero where there is none.
 
         `call` is the scorer in its multi-device wrapper, if it may be in one.
         """
@@ -82,9 +84,9 @@ Measurement: TypeAlias = Callable[[Iterable[TrainingBatch]], Mapping[str, float]
 
 
 class NetworkTrainer(ExampleTrainer):
-    """Trains networks with the loss of a learner, and measures them as the learner does.
+    """A trainer of networks with the loss and the measures of a learner.
 
-    `reader` is a scorer whose batches all networks read; `explained` is the model that is explained.
+    `reader` is a scorer whose batches all networks read; `explained` is the explained model.
     """
 
     def __init__(
@@ -99,17 +101,18 @@ class NetworkTrainer(ExampleTrainer):
         validate: Measurement,
         **options: Any,
     ) -> None:
-        placed = copy.copy(explained)
-        placed.device = arguments.device
+        explained = copy.copy(explained)
+        explained.device = arguments.device
         training, validation = examples
-        collators = ExampleCollator(training, placed, reader), ExampleCollator(validation, placed, reader)
+        collate = partial(ExampleCollator, model=explained, scorer=reader)
+        collators = collate(training), collate(validation)
         super().__init__(
             networks, arguments, training, validation, collators=collators, metrics=lambda _: {}, **options
         )
-        self._loss, self._validate, self._explained, self._validation = loss, validate, placed, validation
+        self._loss, self._validate, self._explained, self._validation = loss, validate, explained, validation
 
     def loss_and_outputs(self, model: Any, prepared: dict[str, Any]) -> tuple[torch.Tensor, dict[str, Any]]:
-        """The learner's loss."""
+        """Return the learner's loss."""
         return self._loss(self._batch(prepared, model)), {}
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
@@ -121,13 +124,13 @@ class NetworkTrainer(ExampleTrainer):
         return metrics
 
     def validation_batches(self) -> Iterator[TrainingBatch]:
-        """The validation inputs in batches; the networks are put into evaluation mode."""
+        """Yield the validation inputs in batches; the networks are put into evaluation mode."""
         networks: Any = self.model
         networks.eval()
         n, size = len(self._validation), self.args.per_device_eval_batch_size
         for start in range(0, n, size):
-            places = [(0, i) for i in range(start, min(start + size, n))]
-            yield self._batch(self._prepare_inputs(self._dev_collator(places)), networks)
+            indices = [(0, i) for i in range(start, min(start + size, n))]
+            yield self._batch(self._prepare_inputs(self._dev_collator(indices)), networks)
 
     def _batch(self, prepared: dict[str, Any], network: Any) -> TrainingBatch:
         return TrainingBatch(
@@ -143,29 +146,39 @@ class ExampleCollator:
     model: Model
     scorer: Scorer
 
-    def __call__(self, places: Sequence[tuple[int, int]]) -> dict[str, Any]:
-        """The fields by name."""
-        groups: dict[Any, list[int]] = {}
-        for _, example in places:
-            groups.setdefault(self.examples.inputs[example].group, []).append(example)
-        chosen = [example for own in groups.values() for example in own]
-        inputs, targets = self.examples.inputs, [self.examples.targets[i] for i in chosen]
-        real = stacked([np.ones(inputs[i].n_features, dtype=np.bool_) for i in chosen])
+    def __call__(self, indices: Sequence[tuple[int, int]]) -> dict[str, Any]:
+        """Return the fields by name."""
+        batch = self.examples.pick(np.array([example for _, example in indices]))
+        groups = group_indices(batch.inputs)
+        batch = batch.pick(np.concatenate(groups))
+        ends = np.cumsum([len(group) for group in groups]).tolist()
         return {
-            "inputs": [inputs[i] for i in chosen],
-            "real": torch.from_numpy(real),
+            "inputs": batch.inputs,
+            "real": torch.from_numpy(
+                stacked([np.ones(input.n_features, dtype=np.bool_) for input in batch.inputs])
+            ),
             "targets": {
-                name: torch.from_numpy(stacked([own[name] for own in targets]).astype(np.float32))
-                for name in targets[0]
+                name: torch.from_numpy(stacked([t[name] for t in batch.targets]).astype(np.float32))
+                for name in batch.targets[0]
             },
-            "passes": [self.scorer.read(self.model, [inputs[i] for i in own]) for own in groups.values()],
+            "passes": [
+                self.scorer.read(self.model, batch.inputs[start:end]) for start, end in pairwise([0, *ends])
+            ],
         }
 
 
+def group_indices(inputs: Sequence[Input]) -> list[list[int]]:
+    """Return the indices of the inputs of each group, which a network processes together."""
+    groups: dict[Any, list[int]] = {}
+    for i, input in enumerate(inputs):
+        groups.setdefault(input.group, []).append(i)
+    return list(groups.values())
+
+
 def stacked(arrays: Sequence[Array]) -> Array:
-    """Arrays of different sizes as one array, padded with zeros."""
+    """Return arrays of different sizes as one array, padded with zeros."""
     shape = np.max([array.shape for array in arrays], axis=0)
-    found = np.zeros((len(arrays), *shape), dtype=arrays[0].dtype)
-    for row, array in zip(found, arrays, strict=True):
+    padded = np.zeros((len(arrays), *shape), dtype=arrays[0].dtype)
+    for row, array in zip(padded, arrays, strict=True):
         row[tuple(map(slice, array.shape))] = array
-    return found
+    return padded

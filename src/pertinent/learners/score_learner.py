@@ -1,4 +1,4 @@
-"""The base of methods that learn scores from the explanations of a teacher."""
+"""Base class of methods that learn scores from the explanations of a teacher."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from pertinent.array_types import Floats
-from pertinent.learners.base import LearnedClasses, Learner, Schedule, Tensor, TrainingTargets
+from pertinent.learners.base import LearnedClasses, Learner, Tensor, TrainingTargets
+from pertinent.learners.schedule import Schedule
 from pertinent.stats import spearman
 
 if TYPE_CHECKING:
@@ -23,12 +24,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ScoreLearner(Learner):
-    """Learns to score features from the explanations of a teacher.
+    """A learner of scores of features, from the explanations of a teacher.
 
     Attributes
     ----------
     measure
-        What is measured on the validation inputs, to keep the best network: the ``"loss"``, or the mean rank
+        The measure on the validation inputs that selects the best network: the ``"loss"``, or the mean rank
         correlation (``"spearman"``) with the targets named ``scores``.
     """
 
@@ -36,40 +37,39 @@ class ScoreLearner(Learner):
 
     @abstractmethod
     def targets(self, explanation: Explanation, columns: Sequence[int], label: Any) -> TrainingTargets:
-        """The targets of an input from the teacher's explanation, for these columns of the model.
+        """Return the targets of an input from the teacher's explanation, for these columns of the model.
 
-        `label` is the right class or value of the input, ``None`` if the user gave no labels.
+        `label` is the true class or value of the input, ``None`` if the user passed no labels.
         """
 
     @abstractmethod
     def deviation(self, targets: Sequence[TrainingTargets]) -> Floats:
-        """The unit (columns,) of the network's scores: their typical magnitude."""
+        """Return the unit (columns,) of the network's scores: their typical magnitude."""
 
     @abstractmethod
     def compute_loss(
         self, scores: Tensor, targets: Mapping[str, Tensor], real: Tensor, deviation: Tensor
     ) -> Tensor:
-        """The loss of scores (rows, columns, width) for stacked targets (rows, …).
+        """Return the loss of scores (rows, columns, width) for stacked targets (rows, …).
 
-        `real` (rows, width) says which features exist; the scores of the others are zero.
+        `real` (rows, width) marks existing features; the scores of the others are zero.
         """
 
     def default_classes(
         self, model: Model, inputs: Sequence[Input], explanations: Sequence[Explanation]
     ) -> LearnedClasses:
-        """All classes if the teacher scored all of them and they are not too many for the network."""
+        """Return all classes if the teacher scored all of them and the network can learn that many."""
         from pertinent.learners.networks.token_scorers import scorer_for
 
         most = scorer_for(model, inputs).most_classes if "all" in self.classes else 0
-        known = all(e.class_scores is not None for e in explanations)
-        return "all" if known and len(explanations[0].classes) <= most else self.classes[0]
+        has_all = all(e.class_scores is not None for e in explanations)
+        return "all" if has_all and len(explanations[0].classes) <= most else self.classes[0]
 
     def schedule(self, model: Model, inputs: Sequence[Input]) -> Schedule | None:
-        """The schedule of the network for such inputs."""
+        """Return the schedule of the network for such inputs."""
         from pertinent.learners.networks.token_scorers import scorer_for
 
-        scorer = scorer_for(model, inputs)
-        return Schedule(scorer.epochs, scorer.learning_rate, scorer.measurements)
+        return scorer_for(model, inputs).schedule
 
     def train(self, context: TrainingContext) -> tuple[Any, dict[str, Any]]:
         """Train one network on the targets of each input."""
@@ -87,18 +87,18 @@ class ScoreLearner(Learner):
         return scorer, card
 
     def step_targets(self, batch: TrainingBatch, context: TrainingContext) -> Mapping[str, Tensor]:
-        """The targets of a training step, by default those made from the teacher's explanations."""
+        """Return the targets of a training step, by default those made from the teacher's explanations."""
         return batch.targets
 
     def _loss(
         self, batch: TrainingBatch, scorer: Any, targets: Mapping[str, Tensor]
     ) -> tuple[Tensor, Tensor]:
-        """The loss of a batch, and the scores (rows, columns, width)."""
+        """Return the loss of a batch, and the scores (rows, columns, width)."""
         scores = batch.scores(scorer, batch.network)
         return self.compute_loss(scores, targets, batch.real, scorer.deviation), scores
 
     def _validate(self, batches: Iterable[TrainingBatch], scorer: Any) -> dict[str, float]:
-        """The mean loss of the validation inputs, and the mean rank correlation if it is the measure."""
+        """Return the mean loss of the validation inputs, and the rank correlation if it is the measure."""
         n, total, correlations = 0, 0.0, list[float]()
         for batch in batches:
             with batch.inference():
@@ -106,18 +106,17 @@ class ScoreLearner(Learner):
             n, total = n + len(batch.inputs), total + float(loss) * len(batch.inputs)
             if self.measure == "spearman":
                 correlations += _correlations(scores, batch)
-        measured = {"loss": total / n}
-        if self.measure == "spearman":
-            measured["spearman"] = float(np.mean(correlations)) if correlations else 0.0
-        return measured
+        if self.measure == "loss":
+            return {"loss": total / n}
+        return {"loss": total / n, "spearman": float(np.mean(correlations)) if correlations else 0.0}
 
 
 def _correlations(scores: Tensor, batch: TrainingBatch) -> list[float]:
-    """Spearman's correlation for each input of several features and each column; 0 where there is none."""
-    arrays = (each.cpu().numpy() for each in (scores, batch.targets["scores"], batch.real))
-    found: list[float] = []
-    for mine, wanted, real in zip(*arrays, strict=True):
+    """Return Spearman's correlation for each input and column; 0 where it is undefined."""
+    arrays = (tensor.cpu().numpy() for tensor in (scores, batch.targets["scores"], batch.real))
+    correlations: list[float] = []
+    for predicted, target, real in zip(*arrays, strict=True):
         if real.sum() > 1:
-            pairs = zip(mine[:, real], wanted[:, real], strict=True)
-            found += [spearman(np.stack(pair))[0, 1] for pair in pairs]
-    return [0.0 if np.isnan(each) else each for each in found]
+            pairs = zip(predicted[:, real], target[:, real], strict=True)
+            correlations += [spearman(np.stack(pair))[0, 1] for pair in pairs]
+    return [0.0 if np.isnan(correlation) else correlation for correlation in correlations]

@@ -1,4 +1,4 @@
-"""The base of methods that learn to select features, and ask the model about the selection in every step."""
+"""Base class of methods that learn to select features, and ask the model about the selection in each step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import numpy as np
 
 from pertinent.config.settings import Count, Positive
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits
-from pertinent.learners.base import LearnedExplainer, Learner, LearnerSpec, Schedule, Tensor, TrainingTargets
+from pertinent.learners.base import LearnedExplainer, Learner, LearnerSpec, Tensor, TrainingTargets
+from pertinent.learners.schedule import Schedule
 from pertinent.learners.subsets import APPROXIMATOR, Subsets, of_predicted, random_features
 from pertinent.outputs import softmax
 
@@ -27,14 +28,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SELECTED = 10
-"""Default number of selected features, limited to half of them, rounded up."""
+"""Default number of selected features, at most half of them, rounded up."""
 
 CHOICE = "choice"
-"""The name of the number by which the best network is chosen: its measure, with the model's certainty to
-break ties."""
+"""Name of the number that selects the best network: its measure, with the model's certainty to break ties."""
 
 DIGITS = 4
-"""Number of decimal places to which networks are compared."""
+"""Number of decimals to which networks are compared."""
 
 THRESHOLD = 0.5
 """A feature is selected if its probability exceeds this."""
@@ -50,11 +50,11 @@ class PredictionTeacher(Explainer):
     traits = Traits(columnwise=False)
 
     def evaluations(self, n_features: int) -> int:
-        """The whole input is asked about anyway."""
+        """Return one evaluation, for the whole input."""
         return 1
 
     def explain(self, task: Task) -> Steps:
-        """Ask nothing."""
+        """Return zero scores."""
         yield from ()
         return Finding(np.zeros(task.n_features))
 
@@ -63,9 +63,9 @@ class PredictionTeacher(Explainer):
 class ScoringNetwork:
     """A network that gives every feature `columns` scores; ``None`` for one per column of the model.
 
-    Without `context` the score of a word does not depend on the words around it; without `bias`, a word never
-    seen has no score of its own. With `hidden` the network reads the hidden states of a model that has them.
-    The `layers` of networks of words are our own, or those of Vo et al. 2023.
+    Without `context` the score of a word does not depend on the words around it; without `bias`, an unseen
+    word has a score of zero. With `hidden` the network reads the hidden states of a model that has them. The
+    `layers` of networks of words are ``"own"``, those of this package, or those of Vo et al. 2023.
     """
 
     columns: int | None = 1
@@ -77,7 +77,7 @@ class ScoringNetwork:
 
 @dataclass(frozen=True)
 class ApproximatingNetwork:
-    """A network that predicts the model's answer to an input of which some features are removed."""
+    """A network that predicts the model's answer to an input from which some features are removed."""
 
 
 Layouts: TypeAlias = Mapping[str, ScoringNetwork | ApproximatingNetwork]
@@ -86,7 +86,7 @@ Layouts: TypeAlias = Mapping[str, ScoringNetwork | ApproximatingNetwork]
 
 @dataclass(frozen=True)
 class SelectionLearner(Learner):
-    """Learns by selecting features in every step.
+    """A learner that selects features in every step.
 
     Attributes
     ----------
@@ -95,13 +95,13 @@ class SelectionLearner(Learner):
     n_memory
         Number of values that are kept from step to step.
     measure
-        What is measured on the validation inputs: ``"faithfulness"``, the share of inputs for which the model
-        decides the same with the selected features alone, or ``"quality"``, as the method defines it.
+        The measure on the validation inputs: ``"faithfulness"``, the share of inputs for which the model
+        decides the same with only the selected features, or ``"quality"``, as the method defines it.
 
     Parameters
     ----------
     k
-        Number of features selected of each validation input; by default 10, but at most half of them.
+        Number of features selected in each validation input; by default 10, but at most half of them.
     """
 
     spec: ClassVar[LearnerSpec] = LearnerSpec(
@@ -114,23 +114,22 @@ class SelectionLearner(Learner):
 
     @abstractmethod
     def networks(self) -> Layouts:
-        """The networks that are trained together, by name."""
+        """Return the networks that are trained together, by name."""
 
     @abstractmethod
     def compute_loss(self, batch: SelectionBatch) -> Tensor:
-        """The loss of a batch."""
+        """Return the loss of a batch."""
 
     def targets(self, explanation: Explanation, columns: Sequence[int], label: Any) -> TrainingTargets:
-        """The model's answer to the whole input."""
+        """Return the model's answer to the whole input."""
         return {"predictions": explanation.prediction.values}
 
     def schedule(self, model: Model, inputs: Sequence[Input]) -> Schedule | None:
-        """About 4,000 steps of a small network."""
+        """Return a schedule of about 4,000 steps of a small network."""
         from pertinent.learners.networks.scorer import small_scorer_for
 
         del model
-        scorer = small_scorer_for(inputs)
-        return Schedule(scorer.epochs, scorer.learning_rate, measurements=10, steps=4000)
+        return replace(small_scorer_for(inputs).schedule, measurements=10, steps=4000)
 
     def train(self, context: TrainingContext) -> tuple[Any, dict[str, Any]]:
         """Train all networks together, on batches in which features are selected and the model is asked."""
@@ -154,116 +153,101 @@ class SelectionLearner(Learner):
         return networks.parts[self.answering], card
 
     def n_selected(self, real: Tensor) -> Tensor:
-        """Number of features (rows,) to select of each input."""
+        """Return the number of features (rows,) to select in each input."""
         n_features = real.sum(-1)
-        most = ((n_features + 1) // 2).clamp(max=SELECTED) if self.k is None else n_features.clamp(max=self.k)
-        return most.clamp(min=1)
+        n = ((n_features + 1) // 2).clamp(max=SELECTED) if self.k is None else n_features.clamp(max=self.k)
+        return n.clamp(min=1)
 
     def selected(self, scores: Tensor, real: Tensor, predictions: Tensor) -> Tensor:
-        """The features (rows, width) that are selected by scores (rows, columns, width)."""
-        own = of_predicted(scores, predictions)
-        place = own.masked_fill(~real, -np.inf).argsort(dim=-1, descending=True, stable=True).argsort(dim=-1)
-        return (place < self.n_selected(real)[:, None]) & real
+        """Return the features (rows, width) that are selected by scores (rows, columns, width)."""
+        scores = of_predicted(scores, predictions).masked_fill(~real, -np.inf)
+        rank = scores.argsort(dim=-1, descending=True, stable=True).argsort(dim=-1)
+        return (rank < self.n_selected(real)[:, None]) & real
 
     def quality(self, answers: Tensor, kept: Tensor, real: Tensor, predictions: Tensor) -> Tensor:
-        """The quality (rows,) of each selection: 1 if the model decides as for the whole input, else 0."""
+        """Return the quality (rows,) of each selection: 1 if the model's decision stays the same, else 0."""
         return (answers.argmax(-1) == predictions.argmax(-1)).float()
 
     def described(
         self, answers: Tensor, kept: Tensor, real: Tensor, predictions: Tensor
     ) -> dict[str, Tensor]:
-        """Other measures (rows,) of each selection by name, for the card."""
+        """Return other measures (rows,) of each selection by name, for the card."""
         return {}
 
     def watched(self, batch: SelectionBatch) -> dict[str, Tensor]:
-        """Numbers (rows,) about the networks themselves by name, for the history and the card."""
+        """Return numbers (rows,) about the networks by name, for the history and the card."""
         return {}
 
     def doubt(self, described: Mapping[str, float]) -> str | None:
-        """A sentence for the card and the log if the entries `described` show that training went wrong."""
+        """Return a warning for the card and the log if the entries `described` show that training failed."""
         return None
 
     def _validate(self, batches: Iterable[SelectionBatch]) -> dict[str, float]:
-        """The mean quality of the selections, and the number by which the best network is chosen.
+        """Return the mean quality of the selections, and the number that selects the best network.
 
-        Of equally faithful networks, the one with which the model is surest of its decisions is chosen.
+        Among equally faithful networks, the one with which the model is most certain of its decisions is
+        chosen.
         """
-        n, quality, certainty, watched = 0, 0.0, 0.0, dict[str, float]()
-        for batch, kept in self._selections(batches):
+        n, sums = 0, dict[str, float]()
+        for batch, kept, watched in self._selections(batches):
             answers = batch.ask(kept)
             n += len(kept)
-            quality += float(self.quality(answers, kept, batch.real, batch.predictions).sum())
-            decided = batch.predictions.argmax(-1, keepdim=True)
-            certainty += float(answers.gather(-1, decided).sum())
-            _add(watched, self._watched(batch))
-        chosen_by = round(quality, DIGITS) / n  # answers vary slightly with the rest of a batch
+            quality = self.quality(answers, kept, batch.real, batch.predictions)
+            certainty = answers.gather(-1, batch.predictions.argmax(-1, keepdim=True))
+            _add(sums, {self.measure: quality, "certainty": certainty, **watched})
+        certainty_mean = sums.pop("certainty") / n
+        chosen_by = round(sums[self.measure], DIGITS) / n  # answers vary slightly with the rest of a batch
         if self.measure == "faithfulness":  # less than one decision that stays the same
-            chosen_by += 0.5 * round(certainty / n, DIGITS) / n
-        return {self.measure: quality / n, CHOICE: chosen_by, **{k: v / n for k, v in watched.items()}}
+            chosen_by += 0.5 * round(certainty_mean, DIGITS) / n
+        return {name: total / n for name, total in sums.items()} | {CHOICE: chosen_by}
 
     def _describe(self, batches: Iterable[SelectionBatch]) -> dict[str, Any]:
-        """Further entries of the card: other measures, and all measures for as many random features."""
+        """Return more entries of the card: other measures, and all measures for as many random features."""
         n, sums = 0, dict[str, float]()
-        for batch, kept in self._selections(batches):
-            random, known = random_features(kept, batch.real), (batch.real, batch.predictions)
-            guessed = batch.ask(random)
-            own = self.described(batch.ask(kept), kept, *known)
-            others = self.described(guessed, random, *known)
-            own |= {f"random_{name}": each for name, each in others.items()}
-            own["random"] = self.quality(guessed, random, *known)
+        for batch, kept, watched in self._selections(batches):
+            random, whole = random_features(kept, batch.real), (batch.real, batch.predictions)
+            random_answers = batch.ask(random)
+            measures = self.described(batch.ask(kept), kept, *whole)
+            random_measures = self.described(random_answers, random, *whole)
+            measures |= {f"random_{name}": values for name, values in random_measures.items()}
             n += len(kept)
-            _add(sums, own | self._watched(batch))
+            _add(sums, measures | {"random": self.quality(random_answers, random, *whole)} | watched)
         described = {f"dev_{name}": total / n for name, total in sums.items()}
         if doubt := self.doubt(described):
             logger.warning(doubt)
             return described | {"doubt": doubt}
         return described
 
-    def _watched(self, batch: SelectionBatch) -> dict[str, Tensor]:
-        with batch.inference():
-            return self.watched(batch)
-
-    def _selections(self, batches: Iterable[SelectionBatch]) -> Iterator[tuple[SelectionBatch, Tensor]]:
-        """The features (rows, width) that the network selects of each batch."""
+    def _selections(
+        self, batches: Iterable[SelectionBatch]
+    ) -> Iterator[tuple[SelectionBatch, Tensor, dict[str, Tensor]]]:
+        """Yield each batch, the features (rows, width) that the network selects, and watched numbers."""
         for batch in batches:
             with batch.inference():
-                scores = batch.scores(self.answering)
-            yield batch, self.selected(scores, batch.real, batch.predictions)
+                scores, watched = batch.scores(self.answering), self.watched(batch)
+            yield batch, self.selected(scores, batch.real, batch.predictions), watched
 
 
-def _add(sums: dict[str, float], own: Mapping[str, Tensor]) -> None:
+def _add(sums: dict[str, float], measures: Mapping[str, Tensor]) -> None:
     """Add the numbers of a batch to sums by name."""
-    for name, each in own.items():
-        sums[name] = sums.get(name, 0.0) + float(each.sum())
+    for name, values in measures.items():
+        sums[name] = sums.get(name, 0.0) + float(values.sum())
 
 
 @dataclass(frozen=True)
 class SubsetLearner(SelectionLearner):
-    """Learns log-probabilities of features, of which k are drawn, beside an approximator."""
+    """A learner of log-probabilities of features, from which it draws k, with an approximator."""
 
     temperature: Positive = 0.5
     subsets: Subsets = "random"
 
     def networks(self) -> Layouts:
-        """The explainer: x → log-probabilities of features; and the approximator."""
+        """Return the explainer, x → log-probabilities of features, and the approximator."""
         return {"explainer": ScoringNetwork(), APPROXIMATOR: ApproximatingNetwork()}
 
 
 @dataclass(frozen=True)
-class SelectionExplainer(LearnedExplainer):
-    """A network that learned to select, and scores features in one pass.
-
-    Parameters
-    ----------
-    network
-        The fitted network.
-    """
-
-    learner: ClassVar[type[SelectionLearner]]
-
-
-@dataclass(frozen=True)
-class SubsetExplainer(SelectionExplainer):
+class SubsetExplainer(LearnedExplainer):
     """A network whose scores are log-probabilities of features, up to a constant.
 
     Parameters
@@ -272,19 +256,19 @@ class SubsetExplainer(SelectionExplainer):
         The fitted network.
     """
 
-    traits = replace(SelectionExplainer.traits, meaning="magnitude")
+    traits = replace(LearnedExplainer.traits, meaning="magnitude")
 
     def explain(self, task: Task) -> Steps:
-        """The probability of each feature to be drawn first."""
+        """Return the probability of each feature to be drawn first."""
         return Finding(softmax((yield from self.predict(task)))[0])
 
 
 def probability(logits: Any) -> Any:
-    """The sigmoid of an array, without overflow."""
+    """Return the sigmoid of an array, without overflow."""
     return 0.5 + 0.5 * np.tanh(logits / 2)
 
 
-def selecting(probabilities: Any) -> Finding:
-    """The finding whose scores are probabilities of selection, with the number of those above one half."""
+def finding(probabilities: Any) -> Finding:
+    """Return the finding with probabilities of selection as scores, and the number of selected features."""
     details = {"selected": int((probabilities > THRESHOLD).sum())}
     return Finding(probabilities, details=details, meaning="magnitude")

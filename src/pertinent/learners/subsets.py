@@ -17,46 +17,46 @@ Subsets: TypeAlias = Literal["random", "selected"]
 APPROXIMATOR = "approximator"
 
 TINY = 1e-7
-"""Least distance of a random number from 0 and from 1."""
+"""Smallest distance of a random number from 0 and from 1."""
 
 
 def of_predicted(scores: Tensor, predictions: Tensor) -> Tensor:
-    """The scores (rows, width) of the predicted class, or the only ones."""
+    """Return the scores (rows, width) of the predicted class, or the only ones."""
     if scores.shape[1] == 1:
         return scores[:, 0]
-    own = predictions.argmax(-1)[:, None, None].expand(-1, 1, scores.shape[2])
-    return scores.gather(1, own)[:, 0]
+    predicted = predictions.argmax(-1)[:, None, None].expand(-1, 1, scores.shape[2])
+    return scores.gather(1, predicted)[:, 0]
 
 
-def cross_entropy(wanted: Tensor, logits: Tensor) -> Tensor:
-    """The cross-entropy (rows,) of logits (rows, columns) against probabilities."""
-    return -(wanted * logits.log_softmax(-1)).sum(-1)
+def cross_entropy(probabilities: Tensor, logits: Tensor) -> Tensor:
+    """Return the cross-entropy (rows,) of logits (rows, columns) against probabilities."""
+    return -(probabilities * logits.log_softmax(-1)).sum(-1)
 
 
 def one_hot(answers: Tensor) -> Tensor:
-    """The decision (…, columns): 1 for the column with the largest answer."""
+    """Return the decision (…, columns): 1 for the column with the largest answer."""
     decided = answers.new_zeros(answers.shape)
     return decided.scatter(-1, answers.argmax(-1, keepdim=True), 1.0)
 
 
 def uniform_like(tensor: Tensor) -> Tensor:
-    """Random numbers between 0 and 1, neither included."""
+    """Return random numbers between 0 and 1, excluding both."""
     return tensor.new_empty(tensor.shape).uniform_().clamp(TINY, 1 - TINY)
 
 
 def log_probability(logits: Tensor, kept: Tensor, real: Tensor) -> Tensor:
-    """The log-probability (…) of masks (…, width), if each real feature is kept independently."""
+    """Return the log-probability (…) of masks (…, width), if real features are kept independently."""
     zero = logits.new_zeros(())
     return (kept * logits - logits.logaddexp(zero)).masked_fill(~real, 0.0).sum(-1)
 
 
 def gumbel_like(tensor: Tensor) -> Tensor:
-    """Gumbel noise: −log(−log u)."""
+    """Return Gumbel noise: −log(−log u)."""
     return -(-uniform_like(tensor).log()).log()
 
 
 def relaxed_subset(logits: Tensor, real: Tensor, k: Tensor, temperature: float) -> Tensor:
-    """Shares (rows, width) of features: the maximum over `k` (rows,) samples of the Concrete distribution.
+    """Return shares (rows, width) of features: the maximum over `k` (rows,) Concrete samples.
 
     At a low temperature each sample is one feature, so that at most k are kept (Chen et al. 2018).
     """
@@ -66,25 +66,26 @@ def relaxed_subset(logits: Tensor, real: Tensor, k: Tensor, temperature: float) 
     return samples.masked_fill((number > k[:, None])[..., None], 0.0).amax(1)
 
 
-def approximation_loss(batch: SelectionBatch, kept: Tensor, wanted: Tensor, subsets: Subsets) -> Tensor:
-    r"""The cross-entropy of the approximator Q on the shares `kept` (rows, width) of features.
+def approximation_loss(batch: SelectionBatch, kept: Tensor, target: Tensor, subsets: Subsets) -> Tensor:
+    r"""Return the cross-entropy of the approximator Q on the shares `kept` (rows, width) of features.
 
-    With ``"selected"`` the selector and Q both learn from this loss; Q may then infer the answer from which
-    features are kept (Jethani et al. 2021). With ``"random"`` Q learns :math:`P(y \mid x_S)` for random S,
+    With ``"selected"`` the selector and Q both learn from this loss; Q may then infer the answer from the
+    choice of features (Jethani et al. 2021). With ``"random"`` Q learns :math:`P(y \mid x_S)` for random S,
     whose loss is the value, and the selector follows the gradient of the loss on `kept` with Q fixed.
     """
     if subsets == "selected":
-        return cross_entropy(wanted, batch.approximate(APPROXIMATOR, kept)).mean()
-    given = kept.detach().requires_grad_()
-    cross_entropy(wanted, batch.approximate(APPROXIMATOR, given)).sum().backward(inputs=[given])
-    learned = cross_entropy(wanted, batch.approximate(APPROXIMATOR, random_subset(batch.real))).mean()
-    return learned + (given.grad * (kept - given.detach())).sum() / len(kept)
+        return cross_entropy(target, batch.approximate(APPROXIMATOR, kept)).mean()
+    fixed = kept.detach().requires_grad_()
+    cross_entropy(target, batch.approximate(APPROXIMATOR, fixed)).sum().backward(inputs=[fixed])
+    loss = cross_entropy(target, batch.approximate(APPROXIMATOR, random_subset(batch.real))).mean()
+    return loss + (fixed.grad * (kept - fixed.detach())).sum() / len(kept)
 
 
 def random_subset(real: Tensor, *, mostly_few: bool = False) -> Tensor:
-    """A random number of random features (rows, width) of each input.
+    """Return a random number of random features (rows, width) of each input.
 
-    With `mostly_few` the logarithm of their share is uniform, so that small subsets are as frequent as large.
+    With `mostly_few` the logarithm of their share is uniform, so that small subsets are as frequent as large
+    ones.
     """
     share = uniform_like(real[:, :1].float())
     if mostly_few:
@@ -93,9 +94,9 @@ def random_subset(real: Tensor, *, mostly_few: bool = False) -> Tensor:
 
 
 def random_features(kept: Tensor, real: Tensor) -> Tensor:
-    """As many random features (rows, width) of each input as are kept, the same in every call."""
+    """Return as many random features (rows, width) of each input as are kept, the same in every call."""
     import torch
 
     noise = torch.rand(real.shape, generator=torch.Generator().manual_seed(0)).to(real.device)
-    place = noise.masked_fill(~real, 2.0).argsort(dim=-1).argsort(dim=-1)
-    return place < kept.sum(-1, keepdim=True)
+    rank = noise.masked_fill(~real, 2.0).argsort(dim=-1).argsort(dim=-1)
+    return rank < kept.sum(-1, keepdim=True)

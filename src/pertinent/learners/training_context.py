@@ -1,4 +1,4 @@
-"""What a learner trains with: inputs, the teacher's explanations, the model, networks, and the loop."""
+"""Training context of a learner: inputs, the teacher's explanations, the model, networks, and the loop."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from pertinent.config.fingerprints import generator
 from pertinent.engine.engine import Engine
 from pertinent.engine.job import Job
 from pertinent.errors import require
-from pertinent.explainers.base import Explainer
 from pertinent.finetuning.run_folder import RunFolder
 from pertinent.finetuning.trainer import training_session
 from pertinent.finetuning.training_settings import TrainerSettings
@@ -34,7 +33,7 @@ from pertinent.learners.selection import Layouts, ScoringNetwork
 from pertinent.models.base import Model
 from pertinent.outputs import Scale
 from pertinent.removals.base import Removal
-from pertinent.results.explanation import Explanation, Explanations
+from pertinent.results.explanation import Explanation
 
 if TYPE_CHECKING:
     from pertinent.learners.fit_run import FitRun
@@ -54,7 +53,7 @@ class TrainingContext:
     inputs, explanations
         The inputs that the teacher explained, and its explanation of each.
     labels
-        The right class or value of each input; all are ``None`` if the user gave no labels.
+        The true class or value of each input; all are ``None`` if the user passed no labels.
     classes
         The classes for which scores are learned.
     surrogate
@@ -71,26 +70,22 @@ class TrainingContext:
 
     @property
     def model(self) -> Model:
-        """The model to explain."""
+        """Return the model to explain."""
         return self.fit.run.model
 
     @property
     def seed(self) -> int:
-        """The seed of the fit."""
+        """Return the seed of the fit."""
         return self.fit.training.seed
 
-    def explain(self, inputs: Sequence[Input], methods: Sequence[Explainer], seed: int) -> Explanations:
-        """Explain inputs by several methods; the explanations of one input stand together."""
-        return self.fit.explain(inputs, methods, seed)
-
     def columns(self, explanation: Explanation) -> Sequence[int]:
-        """The columns of the model for which scores are learned from an explanation."""
+        """Return the columns of the model for which scores are learned from an explanation."""
         return range(len(explanation.prediction.values)) if self.classes == "all" else [explanation.target]
 
     def examples(
         self, targets: Callable[[Explanation, Sequence[int], Any], TrainingTargets]
     ) -> TrainingExamples:
-        """The inputs with their targets, a function of the explanation, its learned columns and the label."""
+        """Return the inputs with their targets, a function of the explanation, its columns and the label."""
         pairs = zip(self.explanations, self.labels, strict=True)
         return TrainingExamples(self.inputs, [targets(e, self.columns(e), label) for e, label in pairs])
 
@@ -101,21 +96,21 @@ class TrainingContext:
 
     @property
     def n_held_out(self) -> int:
-        """The number of validation inputs, at least 1."""
+        """Return the number of validation inputs, at least 1."""
         return min(max(1, round(self.fit.validation_fraction * len(self.inputs))), len(self.inputs) - 1)
 
     def shuffled(self, n: int) -> Ints:
-        """The indices from 0 to n − 1 in a random order; the first of them are held out."""
+        """Return the indices from 0 to n − 1 in a random order; the first of them are held out."""
         return generator(self.seed, "dev").permutation(n)
 
     @cached_property
     def answers(self) -> ModelAnswers:
-        """Asks the model about inputs with features removed."""
+        """Return an object that asks the model about inputs with features removed."""
         return ModelAnswers(self.model, self.fit.removal, self.seed)
 
     @contextmanager
     def _initial_weights(self) -> Iterator[None]:
-        """Draw random weights that depend on the seed of the fit alone."""
+        """Draw random weights in the block from the seed of the fit."""
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(self.seed)
             yield
@@ -130,7 +125,7 @@ class TrainingContext:
         return scorer.to(device_of(self.model))
 
     def new_approximator(self, inputs: Sequence[Input], n_columns: int) -> tuple[Scorer, Approximator]:
-        """Make a network that predicts the model's answer from some features, and a scorer to read for it."""
+        """Make a network that predicts the model's answer from some features, and a scorer as its reader."""
         with self._initial_weights():
             reader = scorer_for(self.model, inputs).from_model(self.model, inputs, 1)
             return reader, reader.approximator(self.model, n_columns)
@@ -148,7 +143,9 @@ class TrainingContext:
                     hidden = layout.hidden and HiddenStateScorer.suits(model)
                     scorer = HiddenStateScorer if hidden else small_scorer_for(inputs)
                     if layout.layers == "paper":
-                        require(scorer is WordScorer, "layers", "'own' for other inputs than texts", "paper")
+                        require(
+                            scorer is WordScorer, "layers", "'own' for inputs that are not texts", "paper"
+                        )
                         scorer = PaperWordScorer
                     options = {"context": layout.context, "bias": layout.bias}
                     scorers[name] = scorer.from_model(model, inputs, columns, **options)
@@ -157,10 +154,10 @@ class TrainingContext:
         return JointNetworks({**scorers, **others}, n_memory).to(device_of(model))
 
     def predict(self, scorer: Scorer, inputs: Sequence[Input]) -> list[Floats]:
-        """The scores (columns, features) that a network gives to each input."""
+        """Return the scores (columns, features) that a network gives to each input."""
         network = FittedNetwork(scorer, {})
-        answers = [(network.submit(self.model, [input]), input) for input in inputs]
-        return [network.read(answer.outputs(), [input])[0] for answer, input in answers]
+        answers = [network.submit(self.model, [input]).outputs() for input in inputs]
+        return [network.read(answer, [input])[0] for answer, input in zip(answers, inputs, strict=True)]
 
     def optimise(
         self,
@@ -179,7 +176,8 @@ class TrainingContext:
 
         `validate` measures the networks on the validation inputs. The best ones are kept, by the number named
         `choose_by`, or else `measure`; larger is better unless it is the loss. `describe` returns entries for
-        the card about the best ones. Training continues from the last checkpoint in the folder, if any.
+        the card about the best ones. Training continues from the last checkpoint in the folder, if there is
+        one.
         """
         settings, device = self._settings_for(len(training)), device_of(self.model)
         arguments = settings.arguments(self.folder.checkpoints, choose_by or measure, device.type)
@@ -203,26 +201,28 @@ class TrainingContext:
             measured = [log for log in logs if f"eval_{choose_by}" in log]
             best = max(measured, key=lambda log: log[f"eval_{choose_by}"])[f"eval_{measure}"]
         # The card records no times, so that the same fit gives the same card.
-        measured_names = {name for log in logs for name in log if name.startswith("eval_")}
-        kept = measured_names - {f"eval_{choose_by}"} | {"epoch", "loss"}
-        history = [{name: log[name] for name in log if name in kept} for log in logs]
+        names = {
+            name for log in logs for name in log if name.startswith("eval_") or name in ("epoch", "loss")
+        }
+        names -= {f"eval_{choose_by}"}
+        history = [{name: log[name] for name in log if name in names} for log in logs]
         return {f"dev_{measure}": best, "steps": trainer.state.global_step, "history": history, **described}
 
     def _settings_for(self, n: int) -> TrainerSettings:
-        """The settings for n training inputs, with the number of steps between two measurements."""
+        """Return the settings for n training inputs, with the number of steps between two measurements."""
         settings, measurements = self.fit.training, self.fit.measurements
         if measurements is None or settings.epochs is None:
             return settings
         n_expected = (1 - self.fit.validation_fraction) * len(self.fit.inputs)
-        every = math.ceil(settings.epochs * math.ceil(n_expected / settings.batch_size) / measurements)
+        interval = math.ceil(settings.epochs * math.ceil(n_expected / settings.batch_size) / measurements)
         if n < n_expected:  # as often as if the teacher had explained all inputs
-            every = max(1, math.ceil(every * n / n_expected))
-        options = {**settings.options, "logging_strategy": "steps", "logging_steps": every}
-        return replace(settings, checkpoint_steps=every, options=options)
+            interval = max(1, math.ceil(interval * n / n_expected))
+        options = {**settings.options, "logging_strategy": "steps", "logging_steps": interval}
+        return replace(settings, checkpoint_steps=interval, options=options)
 
 
 class ModelAnswers:
-    """Asks a model about inputs with features removed; batch sizes are determined once for all steps."""
+    """The model's answers to inputs with features removed; batch sizes are determined once for all steps."""
 
     def __init__(self, model: Model, removal: Removal, seed: int) -> None:
         self._engine = Engine(model)
@@ -230,26 +230,25 @@ class ModelAnswers:
         self._device = device_of(model).type
 
     def ask(self, inputs: Sequence[Input], masks: Sequence[Masks], scale: Scale = "natural") -> list[Floats]:
-        """The answers (n, columns) to the masks (n, features) of each input; raises the first error."""
+        """Return the answers (n, columns) to the masks (n, features) of each input; raise the first error."""
         jobs = (
-            Job(i, input, self._removal, _ask_values(own, scale), self._seed)
-            for i, (input, own) in enumerate(zip(inputs, masks, strict=True))
+            Job(i, input, self._removal, _ask_values(rows, scale), self._seed)
+            for i, (input, rows) in enumerate(zip(inputs, masks, strict=True))
         )
-        found: dict[int, Floats] = {}
+        answers: dict[int, Floats] = {}
         with torch.autocast(self._device, enabled=False):
-            for done in self._engine.run(jobs):
-                if done.error is not None:
-                    raise done.error
-                found[done.key] = done.result
-        return [found[i] for i in range(len(inputs))]
+            for job in self._engine.run(jobs):
+                if job.error is not None:
+                    raise job.error
+                answers[job.key] = job.result
+        return [answers[i] for i in range(len(inputs))]
 
     def ask_tensor(self, inputs: Sequence[Input], kept: torch.Tensor) -> torch.Tensor:
-        """Like `ask`, for a tensor (rows, width) or (rows, samples, width); the answers are a tensor."""
-        masks = kept.detach().bool().cpu().numpy()
-        several = masks if masks.ndim == 3 else masks[:, None]
-        own = [each[:, : input.n_features] for each, input in zip(several, inputs, strict=True)]
-        answers = torch.from_numpy(np.stack(self.ask(inputs, own))).float().to(kept.device)
-        return answers if masks.ndim == 3 else answers[:, 0]
+        """Return the answers as a tensor, for a tensor of masks (rows, width) or (rows, samples, width)."""
+        samples = (kept if kept.ndim == 3 else kept[:, None]).detach().bool().cpu().numpy()
+        masks = [rows[:, : input.n_features] for rows, input in zip(samples, inputs, strict=True)]
+        answers = torch.from_numpy(np.stack(self.ask(inputs, masks))).float().to(kept.device)
+        return answers if kept.ndim == 3 else answers[:, 0]
 
 
 def _ask_values(masks: Masks, scale: Scale) -> Algorithm:

@@ -105,7 +105,7 @@ def clusters(words: Sequence[str]) -> list[list[str]]:
 def are_synonyms(word: str, other: str) -> bool:
     """Return whether two words share a sense, or have similar senses."""
     a, b = senses(word), senses(other)
-    return not (a.own | a.similar).isdisjoint(b.own) or not a.own.isdisjoint(b.similar)
+    return not (a.direct | a.similar).isdisjoint(b.direct) or not a.direct.isdisjoint(b.similar)
 
 
 _READING = Lock()
@@ -115,7 +115,7 @@ _READING = Lock()
 class Senses(NamedTuple):
     """The senses (synsets) of a word, and the senses that are similar to one of them in WordNet."""
 
-    own: frozenset[str]
+    direct: frozenset[str]
     similar: frozenset[str]
 
 
@@ -130,9 +130,9 @@ def stop_words() -> frozenset[str]:
 def senses(word: str) -> Senses:
     """Return the senses of a word in any of its forms."""
     with _READING:
-        own = _corpus("wordnet").synsets(word)
-        similar = [other for sense in own for other in sense.similar_tos()]
-    return Senses(frozenset(sense.name() for sense in own), frozenset(sense.name() for sense in similar))
+        direct = _corpus("wordnet").synsets(word)
+        similar = [other for sense in direct for other in sense.similar_tos()]
+    return Senses(frozenset(sense.name() for sense in direct), frozenset(sense.name() for sense in similar))
 
 
 def is_punctuation(word: str) -> bool:

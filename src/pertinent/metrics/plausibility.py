@@ -9,7 +9,7 @@ import numpy as np
 from pertinent.array_types import Floats, Ints
 from pertinent.config.settings import Count
 from pertinent.errors import InputError
-from pertinent.inputs.annotations import marked_features
+from pertinent.inputs.annotations import mark_features
 from pertinent.metrics.base import Measures, Metric, metrics
 from pertinent.results.explanation import Explanation
 
@@ -68,7 +68,7 @@ def _levels(explanation: Explanation) -> tuple[Ints, Floats]:
     """Return the number of features with each distinct score, the highest first, and how many are marked."""
     if explanation.annotations is None:
         raise InputError("The features that people marked are missing: pass `annotations` to `evaluate`.")
-    marked = marked_features(explanation.annotations, explanation.input)
+    marked = mark_features(explanation.annotations, explanation.input)
     order = explanation.ranking
     importance = explanation.output.importance(explanation.scores[order])
     firsts = np.flatnonzero(np.concatenate([[True], importance[1:] != importance[:-1]]))

@@ -103,7 +103,7 @@ class FunctionModel(Model):
 
     def default_removal(self, input: Input) -> str:
         """Return the default removal of the input's modality."""
-        return modality_named(input.kind).removal_for(self.background)
+        return modality_named(input.kind).default_removal_for(self.background)
 
     def identity(self) -> object:
         """Return the function, whose digest includes its code and the variables it closes over."""

@@ -1,4 +1,4 @@
-"""Showing results in the terminal, as HTML and as figures: which function shows which kind of result."""
+"""Display of results in the terminal, as HTML and as figures: which function shows which kind of result."""
 
 from __future__ import annotations
 
@@ -7,27 +7,33 @@ from typing import Any
 
 from pertinent.results.base import Form
 
-_DISPLAYS = {
+_FUNCTIONS = {
     "Explanation": "explanation.show",
     "Explanations": "explanation.show_all",
     "ByClass": "explanation.show_by_class",
-    "Evaluation": "tables.show_evaluation",
     "Importance": "importance.show",
+    "Evaluation": "tables.show_evaluation",
     "Attacks": "tables.show_attacks",
     "Diagnostic": "tables.show_diagnostic",
-    "Catalogue": "tables.show_catalogue",
 }
-"""For each class the function that shows it, which has the same name in `terminal/`, `html/` and `plots/`."""
+"""For each class the function that shows it, with the same name in `terminal/`, `html/` and `plots/`."""
+
+_TABLES = {
+    "terminal": ("Evaluation", "Attacks", "Diagnostic", "Importance", "Catalogue"),
+    "html": ("Evaluation", "Attacks", "Diagnostic"),
+}
+"""The classes that a table shows."""
 
 
 def show(result: Any, form: Form, *args: Any, **options: Any) -> Any:
-    """A result in one of the forms; only the module that draws it is imported."""
+    """Return a result in one of the forms; only the module that draws it is imported."""
     if form in ("markdown", "latex"):
         return getattr(import_module("pertinent.rendering.text_tables"), form)(result)
     if form in ("interactions", "waterfall", "curves", "pareto"):
         return import_module(f"pertinent.rendering.plots.{form}").show(result, *args, **options)
-    module, function = next(
-        _DISPLAYS[cls.__name__] for cls in type(result).__mro__ if cls.__name__ in _DISPLAYS
-    ).split(".")
+    names = [cls.__name__ for cls in type(result).__mro__]
+    if any(name in _TABLES.get(form, ()) for name in names):
+        return import_module(f"pertinent.rendering.{form}.tables").show(result)
+    module, function = next(_FUNCTIONS[name] for name in names if name in _FUNCTIONS).split(".")
     drawing = import_module(f"pertinent.rendering.{'plots' if form == 'figure' else form}.{module}")
     return getattr(drawing, function)(result, *args, **options)

@@ -50,7 +50,7 @@ def waterfall_steps(e: Explanation, top: int = 10) -> WaterfallSteps:
             "such as shapley, kernel-shap or tree-shap."
         )
     order = np.argsort(-np.abs(e.scores), kind="stable")
-    shown, rest, values = order[:top].tolist(), order[top:], e.input.shown()
+    shown, rest, values = order[:top].tolist(), order[top:], e.input.value_texts()
     names = [
         say.clipped(e.features[i]) + (f" = {say.clipped(values[i], 16)}" if values else "") for i in shown
     ]

@@ -1,162 +1,240 @@
-"""What the tables of evaluations, attacks and diagnostics say, for the terminal, HTML and figures."""
+"""Tables of results: one model, drawn in the terminal, in HTML, and as Markdown and LaTeX."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import singledispatch
 from math import isfinite
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from pertinent.api.catalogue import Catalogue, Entry
 from pertinent.diagnostics.base import Diagnostic
 from pertinent.inputs.base import ArrayInput
 from pertinent.number_format import measure_text, number_text
 from pertinent.printable import visible
 from pertinent.rendering.by_input import failure_notes
+from pertinent.rendering.wording import arrow, clipped
 from pertinent.results.attack_results import Attacked, Attacks, unattacked_note
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.importance import Importance
 from pertinent.stats import FEWEST, Interval, holm
 
+Tone: TypeAlias = Literal["", "quiet", "caution", "alarm"]
+
 SIGNIFICANT = 0.05
 
-READING = "↓ lower is better, ↑ higher is better; the best mean is bold"
-"""How to read the table of an evaluation."""
-
 _NAMED = 6
-"""How many features of a set, and how many that changed, are named."""
-
-_CHANGED = "features that changed"
+"""Number of features of a set, and of those that changed, that are named."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """The mean of a metric for a method over all inputs, and whether no other method is better."""
+    """A text, a pale text after it, and for a mean its interval, which HTML draws."""
 
-    interval: Interval
-    best: bool = False
+    text: str = ""
+    quiet: str = ""
+    is_best: bool = False
+    tone: Tone = ""
+    interval: Interval | None = None
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The bounds of the interval; the mean for both if there are none."""
+        """Return the bounds of the interval; the mean twice if it has none."""
+        assert self.interval is not None
         i = self.interval
         return (i.low, i.high) if i.bounds else (i.mean, i.mean)
 
+
+@dataclass(frozen=True)
+class Column:
+    """The heading of a column; an arrow says which values are `better`, ``"lower"`` or ``"higher"``."""
+
+    title: str
+    is_number: bool = False
+    better: str = ""
+
     @property
-    def text(self) -> str:
-        """The mean."""
-        return measure_text(self.interval.mean)
+    def heading(self) -> str:
+        """Return the title and the arrow."""
+        return f"{self.title} {arrow(self.better)}".rstrip()
 
 
 @dataclass(frozen=True)
-class Summary:
-    """Cells by method and metric; `notes` say whether the best method differs from the next."""
+class Table:
+    """A table with its title, warnings, notes on how to read it, and an answer in words."""
 
-    cells: dict[tuple[str, str], Cell]
-    caption: str
-    notes: tuple[str, ...] = ()
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+    title: str = ""
+    notes: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+    answer: str = ""
 
 
-def summary(evaluation: Evaluation) -> Summary:
-    """Summarise an evaluation; the best mean of each metric is marked if there are several methods."""
-    cells = {(method, metric): Cell(i) for method, metric, _, i in evaluation.summary()}
-    ranked: dict[str, list[str]] = {}
+@singledispatch
+def tables_of(result: Any) -> list[Table]:
+    """Return the tables that show a result."""
+    raise NotImplementedError(type(result))
+
+
+@tables_of.register
+def _(evaluation: Evaluation) -> list[Table]:
+    columns = [Column("method"), *(Column(name, True, better) for name, better in evaluation.better.items())]
+    cells, rankings = summarize(evaluation)
+    rows = [
+        [Cell(method), *(cells.get((method, metric), Cell("–")) for metric in evaluation.better)]
+        for method in evaluation.methods
+    ]
+    reading = "↓ lower is better, ↑ higher is better; the best mean is bold"
+    notes = [f"{evaluation_caption(evaluation)}. {reading}."]
+    notes += dict.fromkeys(f"{note}." for note in _comparisons(evaluation, rankings))
+    notes += [f"{len(evaluation.failures)} failed."] if evaluation.failures else []
+    return [Table(columns, rows, notes=notes)]
+
+
+def summarize(evaluation: Evaluation) -> tuple[dict[tuple[str, str], Cell], dict[str, list[str]]]:
+    """Return a cell for each method and metric, and the methods by metric, the best first."""
+    cells = {
+        (method, metric): Cell(measure_text(i.mean), i.bounds, interval=i)
+        for method, metric, _, i in evaluation.summary()
+    }
+    rankings: dict[str, list[str]] = {}
     for metric, better in evaluation.better.items():
-        means = {method: cell.interval.mean for (method, own), cell in cells.items() if own == metric}
+        means = {method: evaluation.mean(method, metric) for method, name in cells if name == metric}
         order = sorted(means, key=lambda method: means[method], reverse=better == "higher")
         if len(order) > 1:
-            winners = [key for key in cells if key[1] == metric and means[key[0]] == means[order[0]]]
-            cells |= {key: replace(cells[key], best=True) for key in winners}
-            ranked[metric] = order
-    counts = sorted({cell.interval.n for cell in cells.values()})
+            best = [method for method in means if means[method] == means[order[0]]]
+            cells |= {(method, metric): replace(cells[method, metric], is_best=True) for method in best}
+            rankings[metric] = order
+    return cells, rankings
+
+
+def evaluation_caption(evaluation: Evaluation) -> str:
+    """Return over how many inputs and seeds an evaluation averages."""
+    intervals = [i for _, _, _, i in evaluation.summary()]
+    counts = sorted({i.n for i in intervals})
     inputs = "–".join(f"{n:,}" for n in dict.fromkeys((counts[0], counts[-1]))) if counts else "no"
     caption = f"Mean over {inputs} input{'' if counts[-1:] == [1] else 's'}"
     seeds = len({e.seed for e in evaluation.explanations})
     caption += f" and {seeds} seeds" if seeds > 1 else ""
-    if any(cell.interval.bounds for cell in cells.values()):
-        caption += ", 95% bootstrap confidence intervals"
-    return Summary(cells, caption, tuple(dict.fromkeys(_told_apart(evaluation, ranked))))
+    return caption + (", 95% bootstrap confidence intervals" if any(i.bounds for i in intervals) else "")
 
 
-def _told_apart(evaluation: Evaluation, ranked: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """For each metric, whether its best method differs from the next, over the inputs that both explained.
+def _comparisons(evaluation: Evaluation, rankings: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield whether the best method of each metric differs from the next, over the inputs of both.
 
-    Any method could have been the next: p-values are corrected for the best of each metric beside all others.
+    Any method could have been the next: p-values are corrected for the comparisons with all other methods.
     """
-    names = [(best, other, metric) for metric, (best, *others) in ranked.items() for other in others]
-    found = dict(zip(names, (evaluation.difference(*each) for each in names), strict=True))
-    tested = {each: own for each, own in found.items() if own.n >= FEWEST}
+    names = [(best, other, metric) for metric, (best, *others) in rankings.items() for other in others]
+    differences = {name: evaluation.difference(*name) for name in names}
+    tested = {name: difference for name, difference in differences.items() if difference.n >= FEWEST}
     corrected = dict(zip(tested, holm(list(tested.values())), strict=True))
-    for metric, (best, following, *_) in ranked.items():
-        own = corrected.get((best, following, metric))
-        if own is not None:
-            verb = "differs" if own.p_value < SIGNIFICANT else "may not differ"
-            yield f"{metric}: {best} {verb} from {following}, the next best ({own.p_text})"
-        elif found[best, following, metric].n > 1:
+    for metric, (best, following, *_) in rankings.items():
+        difference = corrected.get((best, following, metric))
+        if difference is not None:
+            verb = "differs" if difference.p_value < SIGNIFICANT else "may not differ"
+            yield f"{metric}: {best} {verb} from {following}, the next best ({difference.p_text})"
+        elif differences[best, following, metric].n > 1:
             yield f"{FEWEST} inputs are needed to say whether methods differ"
 
 
-def attack_head(attacks: Attacks) -> list[str]:
-    """The headings of the columns; where features have values, what they changed to is one."""
-    head = ["input", "predicted", "features that may change", "radius", "passes"]
-    return [*head, _CHANGED] if any(one.input.shown() is not None for one in attacks) else head
+@tables_of.register
+def _(attacks: Attacks) -> list[Table]:
+    numbers = ("radius", "passes")
+    titles = ["input", "predicted", "features that may change", *numbers]
+    has_values = any(attacked.input.value_texts() is not None for attacked in attacks)
+    titles += ["features that changed"] if has_values else []
+    rows = [
+        [*cells, Cell(_changes(attacked, i))] if has_values else cells
+        for attacked in attacks
+        for i, cells in enumerate(attack_cells(attacked))
+    ]
+    columns = [Column(title, title in numbers) for title in titles]
+    return [Table(columns, rows, "Attack radii", attack_notes(attacks))]
 
 
-def attack_lines(attacks: Attacks) -> Iterator[list[str]]:
-    """The cells of each set of each input."""
-    changed = _CHANGED in attack_head(attacks)
-    for one in attacks:
-        for place, radius in enumerate(one.radii.tolist()):
-            shown = number_text(radius) if isfinite(radius) else "none found"
-            cells = [str(one.index), one.predicted, _members(one, place), shown, f"{one.passes[place]:,}"]
-            yield [*cells, _changes(one, place)] if changed else cells
+def attack_cells(attacked: Attacked) -> Iterator[list[Cell]]:
+    """Yield the cells of each set of one input, except the features that changed."""
+    for i, radius in enumerate(attacked.radii.tolist()):
+        shown = number_text(radius) if isfinite(radius) else "none found"
+        members, passes = _members(attacked, i), f"{attacked.passes[i]:,}"
+        yield list(map(Cell, (str(attacked.index), attacked.predicted, members, shown, passes)))
 
 
 def attack_notes(attacks: Attacks) -> list[str]:
-    """What the radii are, and which inputs failed."""
-    aims = {one.toward for one in attacks} - {None}
-    aim = f"to {', '.join(map(repr, sorted(map(str, aims))))}" if aims else "to any other class"
-    norms = ", ".join(sorted({one.norm for one in attacks}))
-    lines = [f"The {norms} norm of the smallest perturbation found that changes the prediction {aim}."]
-    missing = dict.fromkeys(name for one in attacks for name in one.unattacked)
-    lines += [unattacked_note(list(missing))] if missing else []
-    return [*lines, *failure_notes(attacks.failures)]
+    """Return what the radii are, and which inputs failed."""
+    targets = {attacked.toward for attacked in attacks} - {None}
+    aim = f"to {', '.join(map(repr, sorted(map(str, targets))))}" if targets else "to any other class"
+    norms = ", ".join(sorted({attacked.norm for attacked in attacks}))
+    notes = [f"The {norms} norm of the smallest perturbation found that changes the prediction {aim}."]
+    missing = dict.fromkeys(name for attacked in attacks for name in attacked.unattacked)
+    notes += [unattacked_note(list(missing))] if missing else []
+    return [*notes, *failure_notes(attacks.failures)]
 
 
-def _members(one: Attacked, place: int) -> str:
-    members = np.flatnonzero(one.sets[place]).tolist()
-    if len(members) == one.sets.shape[1]:
+def _members(attacked: Attacked, i: int) -> str:
+    members = np.flatnonzero(attacked.sets[i]).tolist()
+    if len(members) == attacked.sets.shape[1]:
         return f"all {len(members)}"
-    names = [one.input.features[i] for i in members[:_NAMED]]
-    return ", ".join(names) + (f" … {len(members)} in all" if len(members) > _NAMED else "") or "none"
+    names = ", ".join(attacked.input.features[j] for j in members[:_NAMED])
+    return (names + (f" … {len(members)} in all" if len(members) > _NAMED else "")) or "none"
 
 
-def _changes(one: Attacked, place: int) -> str:
-    """The features whose values changed most, relative to what they were."""
-    before = one.input.shown()
-    if before is None or not one.succeeded[place] or not isinstance(one.input, ArrayInput):
+def _changes(attacked: Attacked, i: int) -> str:
+    """Return the features whose values changed most, relative to the original values."""
+    input, before = attacked.input, attacked.input.value_texts()
+    if before is None or not attacked.succeeded[i] or not isinstance(input, ArrayInput):
         return ""
-    old, change = np.abs(one.input.array.astype(np.float64)), np.abs(one.changes[place])
-    share = np.zeros(one.input.n_features)
-    np.maximum.at(share, one.input.owners, change / np.maximum(old, np.finfo(np.float64).tiny))
-    after = one.input.moved(one.changes[place]).shown() or ()
-    order = [i for i in np.argsort(-share, kind="stable").tolist() if share[i] > 0]
-    shown = [f"{one.input.features[i]} {before[i]} → {after[i]}" for i in order[:_NAMED]]
+    size, change = np.abs(input.array.astype(np.float64)), np.abs(attacked.changes[i])
+    share = np.zeros(input.n_features)
+    np.maximum.at(share, input.owners, change / np.maximum(size, np.finfo(np.float64).tiny))
+    after = input.shift(attacked.changes[i]).value_texts() or ()
+    order = [j for j in np.argsort(-share, kind="stable").tolist() if share[j] > 0]
+    shown = [f"{input.features[j]} {before[j]} → {after[j]}" for j in order[:_NAMED]]
     return ", ".join(shown) + (" …" if len(order) > _NAMED else "")
 
 
-def diagnostic_warnings(diagnostic: Diagnostic) -> list[str]:
-    """Reasons not to trust a diagnostic."""
-    return [f"Warning: {warning}" for warning in diagnostic.warnings]
+@tables_of.register
+def _(diagnostic: Diagnostic) -> list[Table]:
+    content = diagnostic.table()
+    has_verdicts = any(row.verdict for row in content.rows)
+    columns = [Column(title, bool(i)) for i, title in enumerate(content.columns)]
+    rows = [
+        [Cell(row.name, is_best=row.is_best), *(Cell(text, bounds) for text, bounds in row.cells)]
+        + ([Cell(row.verdict, tone=row.tone)] if has_verdicts else [])
+        for row in content.rows
+    ]
+    return [
+        Table(
+            [*columns, Column("verdict")] if has_verdicts else columns,
+            rows,
+            content.question,
+            [*content.notes, *failure_notes(diagnostic.failures)],
+            [f"Warning: {warning}" for warning in diagnostic.warnings],
+            content.answer,
+        )
+    ]
 
 
-def diagnostic_notes(diagnostic: Diagnostic) -> list[str]:
-    """How to read the table of a diagnostic, and what was left out."""
-    return [*diagnostic.table().notes, *failure_notes(diagnostic.failures)]
+@tables_of.register
+def _(importance: Importance) -> list[Table]:
+    several = len(importance.groups) > 1
+    columns = [Column("feature"), *([Column("group")] if several else [])]
+    columns += [Column(title, True) for title in ("mean |score|", "mean score", "inputs")]
+    rows = []
+    for row in importance.rows:
+        bounds = f" [{measure_text(row.low)}, {measure_text(row.high)}]" if isfinite(row.low) else ""
+        effect = f"{row.effect:+.3f}" if isfinite(row.effect) else "–"
+        cells = [Cell(clipped(row.feature)), *([Cell(row.group)] if several else [])]
+        rows.append([*cells, Cell(measure_text(row.mean), bounds), Cell(effect), Cell(f"{row.n:,}")])
+    return [Table(columns, rows, notes=[importance_caption(importance)])]
 
 
 def importance_caption(importance: Importance, *, of_points: bool = False) -> str:
-    """What the numbers or the points are of, and how many features are not shown."""
+    """Return what the numbers or points are, and how many features are not shown."""
     n, left = sum(importance.sizes.values()), importance.n_features - len(importance.features)
     rest = f" {left:,} less important feature{'s are' if left > 1 else ' is'} not shown." if left > 0 else ""
     targets = set(importance.targets.values())
@@ -171,3 +249,18 @@ def importance_caption(importance: Importance, *, of_points: bool = False) -> st
     return (
         f"Mean size of the scores{scores_for} over all explanations ({sizes}), 95% bootstrap intervals.{rest}"
     )
+
+
+@tables_of.register
+def _(catalogue: Catalogue) -> list[Table]:
+    def table(entries: Sequence[Entry], title: str = "") -> Table:
+        rows = []
+        for entry in entries:
+            settings = ", ".join(f"{name}={value}" for name, value in entry.settings.items()) or "–"
+            rows.append([Cell(entry.name, is_best=True), *map(Cell, (entry.summary, entry.paper, settings))])
+        return Table(list(map(Column, ("name", "summary", "source", "settings"))), rows, title)
+
+    to_fit = [entry for entry in catalogue if entry.fitted_first]
+    title = "Trained first, by pertinent.fit or pertinent fit --method NAME --out FOLDER:"
+    ready = table([entry for entry in catalogue if not entry.fitted_first])
+    return [ready, table(to_fit, title)] if to_fit else [ready]

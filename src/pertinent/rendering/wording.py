@@ -93,7 +93,7 @@ def directions(explanation: Explanation) -> tuple[str, str]:
     name = explanation.target_name
     if explanation.pertinence is not None:
         towards, away = "present, must go", "absent, must come"
-        if explanation.input.shown() is not None:  # values, which are not present or absent
+        if explanation.input.value_texts() is not None:  # values, which are not present or absent
             towards, away = "towards its absent value", "away from its absent value"
         return f"{towards} for {aim(explanation)}", f"{away} for {aim(explanation)}"
     if explanation.meaning == "attack":
@@ -147,7 +147,7 @@ def pertinence_text(explanation: Explanation, feature: int) -> str:
     pertinence = explanation.pertinence
     if pertinence is None:
         return ""
-    moves = ("must go", "must come") if explanation.input.shown() is None else ("towards", "away")
+    moves = ("must go", "must come") if explanation.input.value_texts() is None else ("towards", "away")
     return ("not needed", *moves)[pertinence[feature]]
 
 

@@ -81,7 +81,7 @@ def write_rows(
     failures: Iterable[Failure],
     run: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write explanations given as plain data, in chunks; `run` is the header of the run that made them."""
+    """Write explanations as plain data, in chunks; `run` is the header of the run that made them."""
     with atomic_write(path) as unfinished:
         _write_parquet(unfinished, str(path), rows, failures, run)
 
@@ -187,7 +187,7 @@ def read_record(
 
 @contextmanager
 def _damaged(path: Path, where: str) -> Iterator[None]:
-    """Raise a `FileError` that names the position of whatever is wrong with plain data."""
+    """Raise a `FileError` with the position of an error in plain data."""
     try:
         yield
     except (InputError, ValueError, KeyError, TypeError, RecursionError, MemoryError) as error:

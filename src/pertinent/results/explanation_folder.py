@@ -15,6 +15,7 @@ from pertinent.config.serialization import PlainData
 from pertinent.config.settings import checked
 from pertinent.errors import FileError, InputError
 from pertinent.files import check_is_file
+from pertinent.number_format import count
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.failures import Failure
 from pertinent.results.journal import read_journal
@@ -118,8 +119,7 @@ class ExplanationFolder:
 
     def __str__(self) -> str:
         """Return a text such as ``1,000 explanations in 4 files``."""
-        n, n_files = len(self), len(self.files)
-        return f"{n:,} explanation{'' if n == 1 else 's'} in {n_files:,} file{'' if n_files == 1 else 's'}"
+        return f"{count(len(self), 'explanation')} in {count(len(self.files), 'file')}"
 
     def __repr__(self) -> str:
         failed = f", {self.n_failures:,} failed" if self.n_failures else ""
@@ -127,7 +127,7 @@ class ExplanationFolder:
 
 
 def is_intact(folder: Path, record: Mapping[str, Any]) -> bool:
-    """Return whether the file of a record in the index is there and has the digest of the record."""
+    """Return whether the file of a record exists and has the digest in the record."""
     try:
         content = (folder / part_name(record["key"][0])).read_bytes()
     except OSError:

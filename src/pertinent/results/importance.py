@@ -180,7 +180,7 @@ def importance_of(
     scores: defaultdict[str, dict[int, float]] = defaultdict(dict)
     values: defaultdict[str, dict[int, Any]] = defaultdict(dict)
     for k, e in enumerate(explanations):
-        feature_values = e.input.feature_values() if e.input.shown() is not None else None
+        feature_values = e.input.feature_values() if e.input.value_texts() is not None else None
         for i, feature in enumerate(_feature_names(e)):
             scores[feature][k] = scores[feature].get(k, 0.0) + float(np.nan_to_num(e.scores[i]))
             if feature_values is not None:

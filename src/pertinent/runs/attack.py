@@ -46,10 +46,6 @@ class AttackTask(RunTask):
     one: bool
     seed: int
 
-    def keys(self, item: Item) -> list[int]:
-        """Return the position of the input."""
-        return [item.index]
-
     def job(self, session: Session, item: Item, key: int) -> Job:
         """Return the job that attacks an input."""
         raw, sets = item.raw

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pertinent.runs.run import Run
 
 LARGEST_BLOCK = 256
-"""Number of inputs in a block, if their number is large or not known."""
+"""Number of inputs in a block, if their number is large or unknown."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Item:
     index
         The position of the input among all.
     raw
-        The input as the user gave it, prepared, or the exception in place of one that could not be read.
+        The input of the user, a prepared input, or the exception of an input that could not be read.
     request_indexes
         The positions of the requests by which it is explained.
     id
@@ -62,11 +62,11 @@ def blocks_of(items: Iterable[Item], size: int) -> Iterator[Block]:
 
 
 class RunTask(ABC):
-    """What a run does with each of its inputs. Tasks are sent to the workers of a cluster."""
+    """The task of a run for each of its inputs. Tasks are sent to the workers of a cluster."""
 
-    @abstractmethod
     def keys(self, item: Item) -> Sequence[Any]:
-        """Return the keys of the results of an input."""
+        """Return the keys of the results of an input, by default its position."""
+        return [item.index]
 
     @abstractmethod
     def job(self, session: Session, item: Item, key: Any) -> Job:
@@ -80,7 +80,7 @@ class RunTask(ABC):
             return JobResult(key, None, error)
 
     def result(self, item: Item, ended: JobResult, warnings: Sequence[str] = ()) -> Any:
-        """Return the result of a job; `warnings` are those of the run so far."""
+        """Return the result of a job; `warnings` are the warnings of the run so far."""
         return ended
 
     def failures(self, item: Item, error: Exception) -> list[Any]:
@@ -110,7 +110,7 @@ class Workers(ABC):
     ) -> Iterator[tuple[Block, Any]]:
         """Run a task on blocks, read as they are needed; yield each when it is done, with packed results.
 
-        `total` is the number of results if it is known, for the progress bar; with `quiet` there is no bar.
+        `total` is the number of results for the progress bar, or None; with `quiet` there is no bar.
         """
 
     @abstractmethod
@@ -121,7 +121,7 @@ class Workers(ABC):
 
 
 class Executor(ABC):
-    """Where a run is done: in this process, or on a cluster.
+    """The executor of a run: this process, or a cluster.
 
     Attributes
     ----------
@@ -136,7 +136,7 @@ class Executor(ABC):
         """Return the workers for a run, which end with the context."""
 
     def resolve_model(self, model: Any) -> Model:
-        """Return the model of a run, from whatever the user passed as `model`."""
+        """Return the model for the argument `model` of a public function."""
         return load_or_wrap(model)
 
 
@@ -164,7 +164,7 @@ class _OpenBlock:
 
 
 class LocalWorkers(Workers):
-    """This process as the only worker of a run.
+    """The only worker of a run in this process.
 
     Inputs of consecutive blocks go through one engine, so batches mix inputs of several blocks.
     """
@@ -186,18 +186,19 @@ class LocalWorkers(Workers):
 
         def items() -> Iterator[Item]:
             for block in blocks:
-                new = _OpenBlock(block, sum(len(task.keys(item)) for item in block.items))
-                for item in block.items:
-                    opened[item.index] = new
-                    yield item
+                n_results = sum(len(task.keys(item)) for item in block.items)
+                opened.update(
+                    dict.fromkeys([item.index for item in block.items], _OpenBlock(block, n_results))
+                )
+                yield from block.items
 
         for item, result in self._stream(task, items(), total, quiet=quiet):
-            found = opened[item.index]
-            found.results.append(result)
-            if len(found.results) == found.n_results:
-                for each in found.block.items:
-                    del opened[each.index]
-                yield found.block, task.pack(found.results)
+            current = opened[item.index]
+            current.results.append(result)
+            if len(current.results) == current.n_results:
+                for finished in current.block.items:
+                    del opened[finished.index]
+                yield current.block, task.pack(current.results)
 
     def results(
         self, task: RunTask, items: Iterable[Item], total: int | None, *, quiet: bool = False

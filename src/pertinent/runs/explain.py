@@ -96,13 +96,13 @@ def explain_each(run: Run, requests: Sequence[Request]) -> Iterator[Outcome]:
 def explain_all(run: Run, requests: Sequence[Request]) -> Explanations:
     """Explain every input by every request.
 
-    The explanations are in the order of the inputs, those of the same input in the order of the requests.
+    The explanations are in the order of the inputs and, for the same input, of the requests.
     """
     check_lengths(run, requests)
     outcomes: list[Outcome] = []
     try:
-        for each in explain_each(run, requests):
-            outcomes.append(each)  # noqa: PERF402  an interrupted run keeps its finished explanations
+        for outcome in explain_each(run, requests):
+            outcomes.append(outcome)  # noqa: PERF402  an interrupted run keeps its finished explanations
     except BaseException as error:
         error.finished = _in_order(outcomes, run, requests)  # type: ignore[attr-defined]
         raise

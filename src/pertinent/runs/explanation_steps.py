@@ -58,7 +58,7 @@ def explanation_steps(
 ) -> Callable[[Input, Removal], Algorithm]:
     """Return the algorithm of one explanation: predict, explain within the budget, measure.
 
-    With `repeat` some questions are asked again, to detect a random model. `independent` is as in `Run`.
+    With `repeat` some questions are repeated, to detect a random model. `independent` is as in `Run`.
     """
 
     def steps(input: Input, removal: Removal) -> Algorithm:
@@ -95,7 +95,9 @@ def explanation_steps(
                 columns=classes,
                 has_trees=may_be_walked(model, input, removal),
                 answer_span=output.span(scale),
-                drawn_baseline=modality_named(input.kind).baseline_for(input, model.background, drawn=True),
+                drawn_baseline=modality_named(input.kind).baseline_removal(
+                    input, model.background, drawn=True
+                ),
             ),
             input,
             input.numbers(model.background, removal.constant) if explainer.traits.reads_numbers else None,
@@ -133,7 +135,7 @@ def explanation_steps(
         finding = task.combine_draws((yield from metered))
         removed = any(issubclass(kind, Values | TreeValues) for kind in meter.kinds)
         unchosen = removed and request.removal is None and removal.constant is not None
-        doubt = modality_named(input.kind).removal_doubt(model.background) if unchosen else ""
+        doubt = modality_named(input.kind).removal_warning(model.background) if unchosen else ""
         explanation = explain(finding, meter.evaluations)
         warnings = [_budget_warning(explainer, budget, input), *finding.warnings, doubt]
         explanation = replace(explanation, warnings=tuple(filter(None, warnings)))
@@ -146,7 +148,7 @@ def explanation_steps(
 
 
 def _publish(explain: Callable[[Finding, int], Explanation], ask: Ask) -> Ask:
-    """Publish a partial explanation in place of a partial finding."""
+    """Replace a published partial finding by a partial explanation."""
     if not isinstance(ask, Publish):
         return ask
     return replace(ask, finding=lambda: explain(ask.make(), ask.evaluations))

@@ -1,4 +1,4 @@
-"""A store that is a Parquet file: finished explanations go to a journal, and at the end to the file."""
+"""A store that is a Parquet file, which replaces a journal at the end; and merging the files of shards."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 
 from pertinent._optional import optional
 from pertinent.config.serialization import encode
-from pertinent.errors import FileError
+from pertinent.config.settings import checked
+from pertinent.errors import FileError, require
 from pertinent.files import check_writable, file_exists, remove_leftovers, sync
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.explanation_files import (
@@ -21,11 +22,11 @@ from pertinent.results.explanation_files import (
     write_rows,
 )
 from pertinent.results.failures import Failure, merge_failures
-from pertinent.results.journal import Journal, journal_header, replace_header, write_journal
+from pertinent.results.journal import Journal, differences, journal_header, replace_header, write_journal
 from pertinent.runs.executor import Block, Item, Workers
 from pertinent.runs.explain import ExplainTask, merge_warnings
 from pertinent.runs.request import Request
-from pertinent.runs.run import Run
+from pertinent.runs.run import Run, Shard
 from pertinent.runs.store import Header, Store, UnfinishedBlocks, add_requests, fill, plain_requests
 
 
@@ -159,3 +160,59 @@ def _row(record: Mapping[str, Any], warnings: Sequence[str]) -> dict[str, Any]:
     explanation, number = record["explanation"], record["key"][1]
     merged = merge_warnings(explanation["warnings"], warnings)
     return {**explanation, "request_index": number, "warnings": merged}
+
+
+@checked
+def merge(files: Sequence[str | Path], out: str | Path) -> Explanations:
+    """Merge the files of all shards of a run into the file that one run would have written.
+
+    The same call as for the shards, without `shard`, then finds its results in the merged file.
+
+    Parameters
+    ----------
+    files
+        The files that `explain` or `compare` wrote, one for each shard, in any order.
+    out
+        The Parquet file to write.
+    """
+    require(len(files) > 0, "files", "at least one", files)
+    shards: dict[Shard, StoredExplanations] = {}
+    for path in map(Path, files):
+        stored, header = _read_shard(path)
+        shard = Shard.parse(header.pop("shard"))
+        if not shards:
+            first, whole, of = path, header, shard.of
+        changed = differences({**whole, "shards": of}, {**header, "shards": shard.of})
+        if changed:
+            raise FileError(
+                f"{str(path)!r} is a shard of another run than {str(first)!r}: it differs in "
+                f"{'; '.join(changed)}."
+            )
+        if shard in shards:
+            raise FileError(
+                f"{str(shards[shard].path)!r} and {str(path)!r} are both shard {shard}: name one."
+            )
+        shards[shard] = stored
+    missing = [str(shard) for n in range(1, of + 1) if (shard := Shard(n, of)) not in shards]
+    if missing:
+        raise FileError(
+            f"Shard{'s' * (len(missing) > 1)} {', '.join(missing)} of the run must be merged, too."
+        )
+    every = shards.values()
+    rows = sorted(
+        (row for each in every for row in each.rows), key=lambda row: (row["index"], row["request_index"])
+    )
+    failures = sorted((f for each in every for f in each.failures), key=lambda failure: failure.index)
+    inputs = {index: name for each in every for index, name in each.inputs.items()}
+    write_rows(Path(out), rows, failures, {**whole, "inputs": inputs})
+    return Explanations.read(out)
+
+
+def _read_shard(path: Path) -> tuple[StoredExplanations, dict[str, Any]]:
+    """Return the content of a shard's file, and the header of its run."""
+    if not file_exists(path) and file_exists(journal_of(path)):
+        raise FileError(f"The run {str(path)!r} is not finished: continue it by the same call first.")
+    stored = read_stored(path)
+    if stored.header is None or "shard" not in stored.header:
+        raise FileError(f"{str(path)!r} was not written by a run with `shard`.")
+    return stored, dict(stored.header)

@@ -24,7 +24,6 @@ from pertinent.results.explanation_folder import (
     missing_blocks,
     part_name,
 )
-from pertinent.results.failures import merge_failures
 from pertinent.results.journal import Journal, journal_header
 from pertinent.runs.executor import LARGEST_BLOCK, Block, Item, Workers, blocks_of
 from pertinent.runs.explain import ExplainTask, Outcome
@@ -74,8 +73,7 @@ class FolderStore(Store):
             records = list(self._index.records())
             parts = [record for record in records if record["name"] != END]
             damaged = {r["key"][0] for r in parts if not is_intact(self.path, r)}
-            lost = sorted(damaged | set(missing_blocks(records)))
-            if lost:
+            if lost := sorted(damaged | set(missing_blocks(records))):
                 logger.warning(
                     "%s of %r: the file or its record in the index is damaged or missing; the block is "
                     "recomputed.",
@@ -99,13 +97,8 @@ class FolderStore(Store):
     def add(self, workers: Workers, task: ExplainTask, blocks: UnfinishedBlocks, total: int | None) -> None:
         """Explain unfinished blocks; write the file of each, and then its record in the index."""
         task = FolderTask(task.requests, task.one, task.independent, self._header)
-        for block, part in workers.run(task, blocks, total):
-            write_bytes(self.path / part_name(block.number), part.content)
-            record = {
-                "explanations": part.n_explanations,
-                "failures": part.n_failures,
-                "digest": content_digest(part.content),
-            }
+        for block, (content, record) in workers.run(task, blocks, total):
+            write_bytes(self.path / part_name(block.number), content)
             self._index.add((block.number, 0), blocks.digests.pop(block.number), record)
         self._n_blocks = blocks.n_read
 
@@ -118,23 +111,16 @@ class FolderStore(Store):
 
 
 @dataclass(frozen=True)
-class Part:
-    """The content of a Parquet file, and the numbers of explanations and failures in it."""
-
-    content: bytes
-    n_explanations: int
-    n_failures: int
-
-
-@dataclass(frozen=True)
 class FolderTask(ExplainTask):
-    """Explains the inputs of a block, and makes its file where that is done."""
+    """Explains the inputs of a block, and makes the content of its file where it is explained."""
 
     header: Mapping[str, Any] | None = None
 
-    def pack(self, results: Sequence[Outcome]) -> Part:
-        """Return the file with the explanations in the order of the inputs."""
+    def pack(self, results: Sequence[Outcome]) -> tuple[bytes, dict[str, Any]]:
+        """Return the content of the file of a block, and its record in the index."""
         ordered = sorted(results, key=lambda each: each.key)
         rows = [each.explanation.to_dict() for each in ordered if each.explanation is not None]
-        failures = merge_failures([f for each in ordered for f in each.failures], len(self.requests))
-        return Part(rows_to_bytes(rows, failures, self.header or {}), len(rows), len(failures))
+        failures = [failure for each in ordered for failure in each.failures]
+        content = rows_to_bytes(rows, failures, self.header or {})
+        counts = {"explanations": len(rows), "failures": len(failures)}
+        return content, {**counts, "digest": content_digest(content)}

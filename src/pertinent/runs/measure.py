@@ -22,7 +22,7 @@ from pertinent.runs.session import Session, prepare_input
 
 @dataclass(frozen=True)
 class MeasureTask(RunTask):
-    """Measures explanations; `removal` and `seed` are by default those of each explanation."""
+    """Measures explanations, by default with the removal and the seed of each explanation."""
 
     metrics: tuple[Metric, ...]
     removal: Removal | None
@@ -36,7 +36,7 @@ class MeasureTask(RunTask):
         """Return the job that measures an explanation."""
         explanation: Explanation = item.raw
         removal, seed = self.removal or removal_of(explanation), self.seed
-        input = prepare_input(session.model, explanation.input.raw, explanation.input.own_features)
+        input = prepare_input(session.model, explanation.input.raw, explanation.input.features_argument)
 
         def steps(input: Input, _: Removal) -> Algorithm:
             check_same_input(explanation, input, session.model)

@@ -110,8 +110,8 @@ class Request:
     def from_keywords(cls, method: str | Explainer | Request, words: Mapping[str, Any]) -> Request:
         """Make a request from a method and the keyword arguments of a public function.
 
-        Arguments of `from_method` belong to the request, the others are settings of the method. A request
-        in place of a method is returned unchanged, and allows no other arguments.
+        Arguments of `from_method` belong to the request, the others are settings of the method. If `method`
+        is a request, it is returned, and no other arguments are allowed.
         """
         changed = {name: value for name, value in words.items() if not _is_default(name, value)}
         if not isinstance(method, Request):
@@ -126,7 +126,7 @@ class Request:
         return method
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers, strings, lists and dicts; a digest in place of other objects.
+        """Return plain numbers, strings, lists and dicts; other objects are represented by a digest.
 
         A fitted method that was saved is represented by its folder and digest.
         """
@@ -198,7 +198,7 @@ def make_explainer(method: str | Explainer, settings: Mapping[str, Any] | None =
 
 
 def check_scale(scale: Scale, explainer: Explainer, output: Output | None = None) -> None:
-    """Raise a `SettingError` unless the method has the scale, and the model's output if it is given."""
+    """Raise a `SettingError` unless the method and the model's output have the scale."""
     scales = " or ".join(map(repr, explainer.traits.scales))
     require(scale in explainer.traits.scales, "scale", f"{scales} for {explainer.name}", scale)
     if output is not None and output.kind == "value":
@@ -268,7 +268,7 @@ def _is_default(name: str, value: Any) -> bool:
 
 
 def check_features(features: Any) -> Any:
-    """Return features as a request holds them: a name, an array, or tuples in place of lists."""
+    """Return features as a request holds them: a name, an array, or tuples instead of lists."""
     if features is None or isinstance(features, str):
         return features
     is_several = isinstance(features, Sequence | np.ndarray) and getattr(features, "ndim", 1) > 0

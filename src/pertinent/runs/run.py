@@ -1,4 +1,4 @@
-"""A run: a model, the inputs it is asked about, and how the work is done and shown."""
+"""A run: a model, its inputs, and where and how the work is done."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class Shard:
     @classmethod
     def parse(cls, text: str) -> Shard:
         """Make a shard from a text such as ``"2/8"``."""
-        found = re.fullmatch(r"([1-9]\d{0,8})/([1-9]\d{0,8})", text)
-        require(found is not None and int(found[1]) <= int(found[2]), "shard", "I/N with 1 ≤ I ≤ N", text)
-        assert found is not None
-        return cls(int(found[1]), int(found[2]))
+        match = re.fullmatch(r"([1-9]\d{0,8})/([1-9]\d{0,8})", text)
+        require(match is not None and int(match[1]) <= int(match[2]), "shard", "I/N with 1 ≤ I ≤ N", text)
+        assert match is not None
+        return cls(int(match[1]), int(match[2]))
 
     def __contains__(self, index: int) -> bool:
         return index % self.of == self.number - 1
@@ -54,7 +54,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class Run:
-    """A model, the inputs it is asked about, and how the work is done and shown.
+    """A model, its inputs, and where and how the work is done.
 
     Attributes
     ----------
@@ -69,8 +69,8 @@ class Run:
     batch_size, progress
         As in `explain`.
     independent
-        Whether inputs of the same size are asked different random questions, so that a network that learns
-        from the answers cannot learn their common error.
+        Whether inputs of the same size get different random questions, so that a network that learns from the
+        answers cannot learn their common error.
     executor
         Where the work is done.
     warnings
@@ -122,11 +122,11 @@ class Run:
 
     @property
     def n_inputs(self) -> int | None:
-        """Return the number of inputs if it is known before they are read, else None."""
+        """Return the number of inputs, or None for a stream."""
         return len(self.inputs) if isinstance(self.inputs, Sized) else None
 
     def count_results(self, per_input: int = 1) -> int | None:
-        """Return the number of results, `per_input` for each input, if it is known before inputs are read."""
+        """Return the number of results, `per_input` for each input, or None for a stream."""
         n, shard = self.n_inputs, self.shard
         n = n if n is None or shard is None else len(range(shard.number - 1, n, shard.of))
         return None if n is None else n * per_input

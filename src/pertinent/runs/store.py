@@ -6,23 +6,30 @@ import json
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import replace
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
+
+from pertinent.array_types import Floats
+from pertinent.asks import Algorithm, RepeatedValues, Values
 from pertinent.config.fingerprints import digest
+from pertinent.engine.job import Job, JobResult
 from pertinent.errors import FileError, PertinentError
 from pertinent.files import file_exists
 from pertinent.inputs.base import Input
 from pertinent.inputs.image_files import is_image_file
+from pertinent.masks import full_mask
 from pertinent.results.explanation import Explanation
 from pertinent.results.journal import Key, differences
-from pertinent.runs.executor import Block, Item, Workers
+from pertinent.runs.executor import Block, Item, RunTask, Workers
 from pertinent.runs.explain import ExplainTask, check_lengths
-from pertinent.runs.model_check import check_predictions, first_predictions
+from pertinent.runs.explanation_steps import REPEATED
 from pertinent.runs.request import Request
 from pertinent.runs.run import DeferredError, Run
+from pertinent.runs.session import Session
 
 FORMAT = 2
 """The version of the format of journals."""
@@ -85,8 +92,7 @@ def fill(store: Store, run: Run, requests: Sequence[Request]) -> None:
             task = ExplainTask.from_run(run, every)
             source = DeferredError(store.blocks(run.items(len(every))))
             blocks = UnfinishedBlocks(source, store, len(every))
-            predictions = first_predictions(store.explanations())
-            check_predictions(workers, task, blocks.find(predictions), predictions, store.path)
+            check_model(workers, task, store, blocks)
             total = run.count_results(len(every))
             store.add(workers, task, blocks, None if total is None else max(0, total - store.n_results))
             source.check()
@@ -132,16 +138,13 @@ def add_requests(
 
 def _restored(plain: Mapping[str, Any], path: Path) -> Request:
     """Return a stored request; a folder that it names is not opened, because a file must not choose it."""
-    try:
+    with suppress(PertinentError):
         if "fitted" not in plain:
             return Request.from_dict(plain)
-        error = None
-    except PertinentError as raised:
-        error = raised
     raise FileError(
         f"{str(path)!r} also holds explanations by {plain.get('method')}, which cannot be made from a file: "
         "name it, too, or choose another `out`."
-    ) from error
+    )
 
 
 class UnfinishedBlocks:
@@ -164,7 +167,7 @@ class UnfinishedBlocks:
         self.digests: dict[int, str] = {}
 
     def find(self, indexes: Mapping[int, Any]) -> list[Item]:
-        """Read blocks until the inputs at these positions are found, and return them."""
+        """Read blocks until they contain the inputs at these positions, and return the inputs."""
         items: list[Item] = []
         while len(items) < len(indexes) and (block := self._read()) is not None:
             items += [item for item in block.items if item.index in indexes]
@@ -181,16 +184,17 @@ class UnfinishedBlocks:
         if block is None:
             return None
         self.n_read += 1
-        name = digest([(item.index, item.id, _content(item.raw)) for item in block.items]).hex()
-        missing = tuple(n for n in self._requests if (block.number, n) not in self._store.finished)
-        before = {self._store.finished[block.number, n] for n in self._requests if n not in missing}
-        if before:
+        inputs = digest([(item.index, item.id, _content(item.raw)) for item in block.items]).hex()
+        finished = self._store.finished
+        missing = tuple(n for n in self._requests if (block.number, n) not in finished)
+        stored = {finished[block.number, n] for n in self._requests if n not in missing}
+        if stored:
             self._n_stored += 1
-            if before != {name}:
+            if stored != {inputs}:
                 which = f"input {block.items[0].index}" if len(block.items) == 1 else f"block {block.number}"
                 raise self.other_inputs(f"{which} is not what it was")
         if missing:
-            self.digests[block.number] = name
+            self.digests[block.number] = inputs
             items = [replace(item, request_indexes=missing) for item in block.items]
             self._waiting.append(replace(block, items=items))
         return block
@@ -216,3 +220,59 @@ def _content(raw: Any) -> Any:
         return Path(raw).read_bytes()
     is_row = hasattr(raw, "to_dict") and not isinstance(raw, Input)
     return raw.to_dict() if is_row else raw  # a row of a data frame
+
+
+def check_model(workers: Workers, task: ExplainTask, store: Store, blocks: UnfinishedBlocks) -> None:
+    """Predict the first finished inputs again; raise a `FileError` if the model has changed.
+
+    A model that answers the same question differently every time is random. It gets a warning and may go on.
+    """
+    predictions: dict[int, Floats] = {}
+    for explanation in store.explanations():
+        predictions.setdefault(explanation.index, explanation.prediction.values)
+        if len(predictions) == REPEATED:
+            break
+    items, path = blocks.find(predictions), store.path
+    ended: JobResult
+    for ended in workers.results(PredictTask(task, predictions), items, len(items), quiet=True):
+        index, prediction = ended.key, ended.result
+        if ended.error is not None:
+            raise FileError(
+                f"The model fails for input {index}, whose explanation is in {str(path)!r}: {ended.error}"
+            ) from ended.error
+        if prediction is not None:
+            raise FileError(
+                f"The model has changed since {str(path)!r} was begun: it predicts {_rounded(prediction)} "
+                f"for input {index}, the stored prediction is {_rounded(predictions[index])}. Use the "
+                "same model to continue, or choose another `out`."
+            )
+
+
+def _rounded(prediction: Floats) -> list[float]:
+    rounded: list[float] = np.asarray(prediction).round(4).tolist()
+    return rounded
+
+
+@dataclass(frozen=True)
+class PredictTask(RunTask):
+    """Predicts inputs again; the result is the prediction if it has changed, else None."""
+
+    explaining: ExplainTask
+    predictions: Mapping[int, Floats]
+
+    def job(self, session: Session, item: Item, key: int) -> Job:
+        """Return the job that predicts an input."""
+        request = self.explaining.requests[0]
+        input = self.explaining.prepare(session, item, request)
+        steps = _predict(session, self.predictions[key], input.n_features)
+        return session.job(key, input, lambda *_: steps, request.removal, request.seed)
+
+
+def _predict(session: Session, before: Floats, n_features: int) -> Algorithm:
+    """Return the prediction if it differs from `before` and the model is not random, else None."""
+    now = (yield Values(full_mask(n_features)))[0]
+    if session.difference(before, now) is None:
+        return None
+    again = (yield RepeatedValues(full_mask(n_features)))[0]
+    session.compare(now, again)
+    return now if session.difference(now, again) is None else None

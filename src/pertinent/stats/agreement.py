@@ -90,10 +90,10 @@ def _coincidences(values: Floats) -> tuple[Ints, Floats]:
         raise InputError(f"`values` must have the shape (people, units), got {table.shape}.")
     answers = np.unique(table[~np.isnan(table)])
     counts = (table[:, :, None] == answers).sum(axis=0)
-    several = counts.sum(axis=1) > 1
-    n = counts[several].astype(np.float64)
+    is_rated = counts.sum(axis=1) > 1
+    n = counts[is_rated].astype(np.float64)
     pairs = n[:, :, None] * n[:, None, :] - n[:, :, None] * np.eye(len(answers))
-    return np.flatnonzero(several), pairs / (n.sum(axis=1) - 1)[:, None, None]
+    return np.flatnonzero(is_rated), pairs / (n.sum(axis=1) - 1)[:, None, None]
 
 
 def _alpha(coincidences: Floats, level: Level) -> Floats:

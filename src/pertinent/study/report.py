@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import RenderableType
 
+    from pertinent.rendering.tables import Table
+
 _RESAMPLES = 10_000
 _FEW_PEOPLE = 8
 """From this many people on, intervals cover the mean in at least 95% of simulations of the design."""
@@ -147,12 +149,12 @@ class StudyReport:
         return optional("pandas").DataFrame(rows)
 
     def to_markdown(self) -> str:
-        """The tables, and notes on how to read them."""
-        parts = [f"# {_escaped(self.title)}", self._heading()]
-        for title, head, rows in self._tables():
-            lines = [head, ["---"] * len(head), *rows]
-            table = "\n".join("| " + " | ".join(map(_escaped, line)) + " |" for line in lines)
-            parts += [f"## {title}", table]
+        """Return the tables, and notes on how to read them."""
+        from pertinent.rendering.text_tables import escape_markdown, markdown_table
+
+        parts = [f"# {escape_markdown(self.title)}", self._heading()]
+        for table in self.tables():
+            parts += [f"## {table.title}", markdown_table(table)]
         return "\n\n".join([*parts, *self.notes]) + "\n"
 
     @property
@@ -213,50 +215,46 @@ class StudyReport:
 
     def __rich__(self) -> RenderableType:
         from rich.console import Group
-        from rich.table import Table
         from rich.text import Text
 
-        parts: list[RenderableType] = [Text(visible(self.title), style="bold"), Text(self._heading())]
-        for title, head, rows in self._tables():
-            table = Table(title=title, title_justify="left", title_style="bold")
-            for name in head:
-                table.add_column(name)
-            for row in rows:
-                table.add_row(*(Text(visible(cell)) for cell in row))
-            parts += [Text(), table]
-        return Group(*parts, *map(Text, self.notes))
+        from pertinent.rendering.terminal.tables import draw
+
+        head = Text(visible(self.title), style="bold"), Text(self._heading()), Text()
+        return Group(*head, *map(draw, self.tables()), *map(Text, self.notes))
 
     def _heading(self) -> str:
         left_out = f"; {len(self.excluded)} left out, who failed attention checks" if self.excluded else ""
         return f"{self.people} people, of whom {self.finished} answered everything{left_out}."
 
-    def _tables(self) -> Iterator[tuple[str, list[str], list[list[str]]]]:
-        """The title, the heading and the rows of each table."""
-        kinds = dict.fromkeys(each.kind for each in self.measured)
-        for kind in kinds:
-            own = [each for each in self.measured if each.kind == kind]
-            measures = list(dict.fromkeys(each.measure for each in own))
-            cells = {(each.method, each.measure): str(each.interval) for each in own}
-            counts = {each.method: str(each.answers) for each in own}
+    def tables(self) -> Iterator[Table]:
+        """Yield the table of each kind of question, of the differences, and of the agreement."""
+        from pertinent.rendering.tables import Cell, Column, Table
+
+        def table(title: str, names: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+            columns = [Column(name, is_number=i > 1) for i, name in enumerate(names)]
+            return Table(columns, [list(map(Cell, row)) for row in rows], title)
+
+        for kind in dict.fromkeys(mean.kind for mean in self.measured):
+            means = [mean for mean in self.measured if mean.kind == kind]
+            measures = list(dict.fromkeys(mean.measure for mean in means))
+            cells = {(mean.method, mean.measure): str(mean.interval) for mean in means}
+            counts = {mean.method: str(mean.answers) for mean in means}
             rows = [[m, counts[m], *(cells.get((m, name), "–") for name in measures)] for m in counts]
-            yield _TITLES[kind], ["method", "answers", *measures], rows
+            yield table(_TITLES[kind], ["method", "answers", *measures], rows)
         if self.differences:
             rows = [[f"{d.a} − {d.b}", d.measure, *_difference_cells(d.difference)] for d in self.differences]
-            yield "Differences", ["difference", "measure", "mean", "inputs", "p"], rows
-        rows = [
-            [each.kind, each.level, "–" if np.isnan(each.alpha.mean) else str(each.alpha), str(each.alpha.n)]
-            for each in self.agreement
-        ]
-        if rows:
-            yield (
-                "Agreement between people",
-                ["question", "level", "Krippendorff's alpha", "units"],
-                rows,
-            )
+            yield table("Differences", ["difference", "measure", "mean", "inputs", "p"], rows)
+        if self.agreement:
+            rows = [
+                [a.kind, a.level, "–" if np.isnan(a.alpha.mean) else str(a.alpha), str(a.alpha.n)]
+                for a in self.agreement
+            ]
+            head = ["question", "level", "Krippendorff's alpha", "units"]
+            yield table("Agreement between participants", head, rows)
 
 
 def _difference_cells(difference: Difference) -> list[str]:
-    """The mean, the number of inputs, and the p-value, if the inputs are enough for one."""
+    """Return the mean, the number of inputs, and the p-value if there are enough inputs for one."""
     p_text = difference.p_text.partition(",")[0] if difference.n >= FEWEST else "–"
     return [f"{difference.mean:+.3f} {difference.bounds}".strip(), str(difference.n), p_text]
 
@@ -425,7 +423,3 @@ def _units(study: Study, question: StudyQuestion, answer: Any) -> Iterator[tuple
         # The first or the second: were it the method, those who guess would agree not to choose the others.
         answer = shown.index(answer)
     yield (question.input, *shown), -1.0 if answer is None else float(answer)
-
-
-def _escaped(text: str) -> str:
-    return visible(text).replace("\\", "\\\\").replace("|", "\\|")

@@ -47,14 +47,14 @@ def assert_same(one: Explanation, other: Explanation, *, tolerance: float = 0.0)
     Arrays may differ by `tolerance`.
     """
     for name in ("method", "features", "target", "evaluations", "cost.budget"):
-        mine, theirs = attrgetter(name)(one), attrgetter(name)(other)
-        verify(mine == theirs, f"{one.method}: `{name}` differs: {mine!r} and {theirs!r}.")
+        first, second = attrgetter(name)(one), attrgetter(name)(other)
+        verify(first == second, f"{one.method}: `{name}` differs: {first!r} and {second!r}.")
     for name in ARRAYS:
-        mine, theirs = attrgetter(name)(one), attrgetter(name)(other)
-        verify((mine is None) == (theirs is None), f"{one.method}: only one explanation has `{name}`.")
-        if mine is not None:
+        first, second = attrgetter(name)(one), attrgetter(name)(other)
+        verify((first is None) == (second is None), f"{one.method}: only one explanation has `{name}`.")
+        if first is not None:
             np.testing.assert_allclose(
-                mine, theirs, rtol=0, atol=tolerance, strict=True, err_msg=f"{one.method}: `{name}` differs."
+                first, second, rtol=0, atol=tolerance, strict=True, err_msg=f"{one.method}: `{name}` differs."
             )
     verify(list(one.chosen) == list(other.chosen), f"{one.method}: `chosen` has other sparsities.")
     for sparsity, mask in one.chosen.items():

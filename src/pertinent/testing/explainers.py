@@ -1,4 +1,4 @@
-"""Checks of methods: what every explainer must do, whatever its algorithm."""
+"""Checks of methods: requirements that every explainer must meet."""
 
 from __future__ import annotations
 
@@ -169,18 +169,18 @@ def check_evaluations(explainer: Explainer) -> None:
     for d in example.sizes:
         del example.log.values[:], example.log.gradients[:]
         e = example.explain(explainer, example.input(d), budget=small_budget(explainer, d))
-        asked = len(set(example.log.values)) + 2 * len(example.log.gradients)
+        made = len(set(example.log.values)) + 2 * len(example.log.gradients)
         verify(
             e.evaluations <= e.cost.budget * n_forks,
             f"{explainer.name}: {e.evaluations} evaluations, but the budget is {e.cost.budget}.",
         )
         verify(
-            asked - 1 <= e.evaluations,  # every explanation asks about the whole input for the prediction
-            f"{explainer.name}: {e.evaluations} evaluations are counted, but {asked} were made.",
+            made - 1 <= e.evaluations,  # every explanation asks about the whole input for the prediction
+            f"{explainer.name}: {e.evaluations} evaluations are counted, but {made} were made.",
         )
         verify(
-            e.evaluations <= asked * n_forks or AttackRadii in explainer.traits.asks,
-            f"{explainer.name}: {e.evaluations} evaluations are counted, but {asked} were made.",
+            e.evaluations <= made * n_forks or AttackRadii in explainer.traits.asks,
+            f"{explainer.name}: {e.evaluations} evaluations are counted, but {made} were made.",
         )
 
 
@@ -241,14 +241,14 @@ def check_seed(explainer: Explainer) -> None:
         e = example.explain(explainer, input, seed=seed)
         log = example.log or RowLog()
         results.append((e, set(log.values), set(log.gradients)))
-    (one, *asked), (again, *asked_again), (other, *asked_otherwise) = results
+    (one, *rows), (again, *rows_again), (other, *other_rows) = results
     assert_same(one, again, tolerance=example.tolerance)
-    verify(asked == asked_again, f"{explainer.name}: asks other questions with the same seed.")
+    verify(rows == rows_again, f"{explainer.name}: asks other questions with the same seed.")
     verify(other.seed == 1, f"{explainer.name}: the seed is recorded as {other.seed}.")
     close = np.allclose(one.scores, other.scores, rtol=0, atol=example.tolerance)
     if AttackRadii in explainer.traits.asks and not explainer.traits.deterministic:
         return  # attacks draw random starts only if the model has no gradients
-    is_deterministic = asked == asked_otherwise and close
+    is_deterministic = rows == other_rows and close
     promised = explainer.traits.deterministic
     verify(
         is_deterministic == promised,
@@ -264,9 +264,9 @@ def check_batches(explainer: Explainer) -> None:
         inputs = [example.input(d, seed) for seed, d in enumerate(sizes)]
         single = [example.explain(explainer, input, seed=5) for input in inputs]
         for order, batch_size in (([0, 1, 2, 3], None), ([3, 0], 1), ([2, 1, 3], 3), ([3, 2, 1, 0], 1000)):
-            together = example.explain(explainer, [inputs[i] for i in order], seed=5, batch_size=batch_size)
-            verify(not together.failures, f"{explainer.name}: {list(map(str, together.failures))}")
-            for i, e in zip(order, together, strict=True):
+            batched = example.explain(explainer, [inputs[i] for i in order], seed=5, batch_size=batch_size)
+            verify(not batched.failures, f"{explainer.name}: {list(map(str, batched.failures))}")
+            for i, e in zip(order, batched, strict=True):
                 assert_same(e, single[i], tolerance=example.tolerance)
 
 
@@ -286,8 +286,8 @@ def check_random_removals(explainer: Explainer) -> None:
             verify("removal" in str(error), f"{explainer.name}: {error}")
             continue
         for batch_size in (1, 7, 1000):
-            together = example.explain(explainer, rows[::-1], removal=removal, batch_size=batch_size)
-            assert_same(together[1], single, tolerance=example.tolerance)
+            batched = example.explain(explainer, rows[::-1], removal=removal, batch_size=batch_size)
+            assert_same(batched[1], single, tolerance=example.tolerance)
 
 
 def check_cache(explainer: Explainer) -> None:
@@ -315,12 +315,12 @@ def check_saved(explainer: Explainer) -> None:
             path = Path(folder) / "explanations.parquet"
             explanations.save(path)
             read = pertinent.read(path)
-        for mine, other in zip(explanations, read, strict=True):
-            assert_same(mine, other)
+        for first, other in zip(explanations, read, strict=True):
+            assert_same(first, other)
             for name in ("settings", "removal", "classes", "seed"):
-                values = getattr(mine, name), getattr(other, name)
+                values = getattr(first, name), getattr(other, name)
                 verify(values[0] == values[1], f"{explainer.name}: `{name}` is read as {values[1]}.")
-            verify(mine.input.fingerprint == other.input.fingerprint, f"{explainer.name}: another input.")
+            verify(first.input.fingerprint == other.input.fingerprint, f"{explainer.name}: another input.")
         frame = explanations.to_dataframe()
         scores = np.concatenate([e.scores for e in explanations])
         np.testing.assert_array_equal(frame["score"], scores)

@@ -98,7 +98,7 @@ def sum_of_unanimity(d: int, sets: Iterable[Iterable[int]], weights: Any, offset
 
 
 def additive(weights: Any, offset: float = 0.0) -> Game:
-    """Return a game in which each feature adds its weight, whatever the other features are."""
+    """Return a game in which each feature adds its weight, independently of the others."""
     return sum_of_unanimity(len(weights), [[i] for i in range(len(weights))], np.asarray(weights), offset)
 
 

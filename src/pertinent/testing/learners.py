@@ -70,8 +70,8 @@ def check_fitted(explainer: LearnedExplainer, model: Model, inputs: Sequence[Any
     others = {"batch size": {"batch_size": 1}, "order": {"order": -1}}
     for what, options in others.items():
         scores = _scores(explainer, model, inputs, **options)
-        for mine, theirs in zip(scores, expected, strict=True):
-            np.testing.assert_allclose(mine, theirs, rtol=0, atol=TOLERANCE, err_msg=f"{name}: the {what}")
+        for first, second in zip(scores, expected, strict=True):
+            np.testing.assert_allclose(first, second, rtol=0, atol=TOLERANCE, err_msg=f"{name}: the {what}")
     with TemporaryDirectory() as folder:
         path = Path(folder) / "fitted"
         explainer.save(path)

@@ -63,7 +63,7 @@ def _check(metric: Metric, example: Example) -> str:
             verify(low <= value <= high and np.isfinite(value), f"{metric.name}: {value} is out of range.")
     for arguments in ({"batch_size": 1}, {"batch_size": 1000}):
         _compare(metric, values, measure(explanations, **arguments), example.tolerance)
-    singles = [measure(e, annotations=own)[0] for e, own in zip(explanations, ANNOTATED, strict=True)]
+    singles = [measure(e, annotations=marked)[0] for e, marked in zip(explanations, ANNOTATED, strict=True)]
     _compare(metric, values, singles, example.tolerance)
     again = type(metric)(**changed_settings(metric))
     verify(again == metric, f"{metric.name}: made again from its settings, the metric differs.")
@@ -71,10 +71,10 @@ def _check(metric: Metric, example: Example) -> str:
 
 
 def _compare(metric: Metric, values: list[Any], others: list[Any], tolerance: float) -> None:
-    for mine, theirs in zip(values, others, strict=True):
+    for first, second in zip(values, others, strict=True):
         np.testing.assert_allclose(
-            list(mine.values()),
-            list(theirs.values()),
+            list(first.values()),
+            list(second.values()),
             rtol=100 * tolerance,  # attacks amplify the rounding of gradients
             atol=tolerance,
             err_msg=f"{metric.name}: values depend on the batch",

@@ -48,7 +48,7 @@ def check_modality(kind: str, inputs: Sequence[Any], function: Callable[[Any], A
         plain = json.loads(json.dumps(input.to_dict()))
         read = input_from_dict(plain, input.features)
         verify(read.to_dict() == input.to_dict(), f"{kind}: an input that was saved and read differs.")
-        features: Any = read.own_features
+        features: Any = read.features_argument
         recut = model.prepare(read.raw, features)
         verify(recut.features == input.features, f"{kind}: an input that was read has other features.")
     verify(
@@ -60,15 +60,15 @@ def check_modality(kind: str, inputs: Sequence[Any], function: Callable[[Any], A
 
 def _check_explanations(kind: str, model: Any, inputs: Sequence[Any]) -> None:
     """Check that inputs are explained in batches, saved, read and shown."""
-    together = pertinent.explain(model, list(inputs), "leave-one-out", progress=False)
-    verify(not together.failures, f"{kind}: {list(map(str, together.failures))}")
-    for raw, e in zip(inputs, together, strict=True):
+    batched = pertinent.explain(model, list(inputs), "leave-one-out", progress=False)
+    verify(not batched.failures, f"{kind}: {list(map(str, batched.failures))}")
+    for raw, e in zip(inputs, batched, strict=True):
         assert_same(e, pertinent.explain(model, raw, "leave-one-out", batch_size=1, progress=False))
         verify(str(e) and e.to_html(), f"{kind}: an explanation cannot be shown.")
     with TemporaryDirectory() as folder:
         path = Path(folder) / "explanations.parquet"
-        together.save(path)
-        for e, read in zip(together, pertinent.read(path), strict=True):
+        batched.save(path)
+        for e, read in zip(batched, pertinent.read(path), strict=True):
             assert_same(e, read)
             verify(read.to_html(), f"{kind}: an explanation that was read cannot be shown.")
 

@@ -51,9 +51,9 @@ class RowNetwork(torch.nn.Module):
         self.log.add(x.detach().numpy(), gradient=x.requires_grad)
         i = torch.arange(x.shape[1])
         classes = torch.eye(3)
-        own = (x * (1.0 + 0.5 * torch.sin(i))) @ classes[i % 3]
+        single = (x * (1.0 + 0.5 * torch.sin(i))) @ classes[i % 3]
         joint = torch.tanh(x * x.roll(1, dims=1)) @ classes[(i + 1) % 3]
-        return torch.tensor([0.0, 0.3, -0.2]) + own + joint
+        return torch.tensor([0.0, 0.3, -0.2]) + single + joint
 
 
 class ImageNetwork(torch.nn.Module):

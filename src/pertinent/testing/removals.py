@@ -132,11 +132,11 @@ def _check_settings(removal: Removal, model: Model) -> None:
 def _check_explanations(removal: Removal, model: Model, inputs: Sequence[Any], features: str | None) -> None:
     """Check that the whole input stays as it is, and that scores depend on neither batch size nor order."""
     options = {"removal": removal, "features": features, "progress": False}
-    together = pertinent.explain(model, inputs, "leave-one-out", **options)
-    verify(not together.failures, f"{removal.name}: {list(map(str, together.failures))}")
+    batched = pertinent.explain(model, inputs, "leave-one-out", **options)
+    verify(not batched.failures, f"{removal.name}: {list(map(str, batched.failures))}")
     reversed_order = pertinent.explain(model, inputs[::-1], "leave-one-out", batch_size=1, **options)
     whole = pertinent.explain(model, inputs, "random", features=features, progress=False)
-    for e, other, expected in zip(together, reversed_order[::-1], whole, strict=True):
+    for e, other, expected in zip(batched, reversed_order[::-1], whole, strict=True):
         np.testing.assert_allclose(
             e.prediction.values,
             expected.prediction.values,

@@ -215,7 +215,7 @@ class SeenSets:
 
 @cache
 def exchanges(n_out: int, n_in: int) -> tuple[Masks, Masks]:
-    """Return all exchanges of equally sized sets: those of `n_out` that enter, of `n_in` that leave."""
+    """Return all exchanges of equally many features: the sets of `n_out` that enter, of `n_in` that leave."""
     out, into = all_coalitions(n_out), all_coalitions(n_in)
     pairs = [(a, b) for a in out for b in into if 0 < a.sum() == b.sum()]
     enter, leave = map(np.array, zip(*pairs, strict=True))

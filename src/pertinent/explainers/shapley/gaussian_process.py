@@ -185,7 +185,7 @@ def estimate(masks: Masks, odd: Floats, even: Floats, columns: slice) -> Estimat
     seen = np.arange(n) if is_hard else some
     conditioned = one, other = [condition(prior, masks[seen], odd[seen]) for prior in priors]
     unseen = [
-        half.surprise[np.isin(seen, rest)] for half, rest in zip((one, other), halves[::-1], strict=True)
+        half.surprise[np.isin(seen, unused)] for half, unused in zip((one, other), halves[::-1], strict=True)
     ]
     scale = np.concatenate(unseen).mean(axis=0) if n > 1 else np.full(odd.shape[1], np.nan)
     if not is_hard:

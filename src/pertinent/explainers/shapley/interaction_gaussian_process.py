@@ -59,8 +59,8 @@ def estimate(
     some, halves, priors = gaussian_process.fit_halves(masks, *fitted)
     seen = masks[some], odd[some], even[some]
     surprise = [
-        [part.surprise[np.isin(some, rest)] for part in _parts(prior, *seen)]
-        for prior, rest in zip(priors, halves[::-1], strict=True)
+        [part.surprise[np.isin(some, unused)] for part in _parts(prior, *seen)]
+        for prior, unused in zip(priors, halves[::-1], strict=True)
     ]
     scales = [np.concatenate(of_part).mean(axis=0) for of_part in zip(*surprise, strict=True)]
     one, other = (posterior(prior, index, *seen, pair_columns=pair_columns) for prior in priors)
@@ -179,11 +179,11 @@ class _Component:
         is largest; and by n / (n − d), because the answers also determined the r of each feature.
         """
         whitened, lever = self.whitened[:, columns], self.inverse_root @ covariance
-        left = np.maximum(0.0, variance - (lever**2).sum(axis=0))
+        remaining = np.maximum(0.0, variance - (lever**2).sum(axis=0))
         weight = (self.inverse_root.T @ lever) ** 2 + 1e-300
         weighted = (weight.T @ self.residuals[:, columns] ** 2) / (weight.T @ (1 / self.precision))[:, None]
         largest = np.maximum(np.maximum(weighted, (whitened**2).mean(axis=0)), self.scale[columns])
-        return lever.T @ whitened, left[:, None] * (largest * self.inflation)
+        return lever.T @ whitened, remaining[:, None] * (largest * self.inflation)
 
 
 def _pairs(part: _Component, r: Floats, x: Floats, measure: WeightedSum, columns: list[int]) -> Floats:

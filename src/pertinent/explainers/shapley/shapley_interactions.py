@@ -13,21 +13,12 @@ from pertinent.asks import Compute, Values
 from pertinent.config.settings import Range
 from pertinent.errors import BudgetError, require
 from pertinent.explainers.base import Explainer, Finding, Interactions, Steps, Task, Traits, explainers
+from pertinent.explainers.shapley import interaction_index
 from pertinent.explainers.shapley.error_bounds import add_warning, limited, may_fit_by_chance
 from pertinent.explainers.shapley.exact_shapley import MOST_FEATURES as MOST_EXACT
 from pertinent.explainers.shapley.gaussian_process import Estimate
 from pertinent.explainers.shapley.interaction_gaussian_process import InteractionPosterior, estimate
-from pertinent.explainers.shapley.interaction_index import (
-    INDICES,
-    INDICES_OF_THREE,
-    MOST_OF_THREE,
-    Index,
-    IndexName,
-    exact_pairs,
-    exact_singles,
-    exact_triples,
-    largest_values,
-)
+from pertinent.explainers.shapley.interaction_index import MOST_OF_THREE, Index, IndexName
 from pertinent.explainers.shapley.paired_answers import PairedAnswers
 from pertinent.masks import all_coalitions
 
@@ -88,8 +79,13 @@ class ShapleyInteractions(Explainer):
     def __post_init__(self) -> None:
         """Check the settings."""
         super().__post_init__()
-        is_known = self.order == 2 or self.index in INDICES_OF_THREE
-        require(is_known, "index", f"one of {', '.join(INDICES_OF_THREE)} if `order` is 3", self.index)
+        is_known = self.order == 2 or self.index in interaction_index.INDICES_OF_THREE
+        require(
+            is_known,
+            "index",
+            f"one of {', '.join(interaction_index.INDICES_OF_THREE)} if `order` is 3",
+            self.index,
+        )
 
     def min_budget(self, n_features: int) -> int:
         """Return all masks of a few features, or the empty mask, the full mask and d pairs of masks."""
@@ -142,13 +138,21 @@ class ShapleyInteractions(Explainer):
     def _exact_values(self, task: Task, values: Floats) -> InteractionPosterior:
         """Return the values from the answers to all masks; their errors are zero."""
         of_target = values[:, _target_columns(task, values.shape[1])]
-        triples = exact_triples(self._index, of_target) if self.order == 3 else np.zeros((0, 1))
-        exact = exact_singles(self._index, values), exact_pairs(self._index, of_target), triples
+        triples = (
+            interaction_index.exact_triples(self._index, of_target) if self.order == 3 else np.zeros((0, 1))
+        )
+        exact = (
+            interaction_index.exact_singles(self._index, values),
+            interaction_index.exact_pairs(self._index, of_target),
+            triples,
+        )
         return InteractionPosterior(*(Estimate(part, np.zeros_like(part)) for part in exact))
 
     @property
     def _index(self) -> Index:
-        return (INDICES_OF_THREE if self.order == 3 else INDICES)[self.index]
+        return (interaction_index.INDICES_OF_THREE if self.order == 3 else interaction_index.INDICES)[
+            self.index
+        ]
 
     def _fitted_values(self, task: Task, masks: Masks, odd: Floats, even: Floats) -> InteractionPosterior:
         """Return the values of the most probable process, which the model's own columns determine."""
@@ -165,11 +169,11 @@ class ShapleyInteractions(Explainer):
         d, unknown = task.n_features, may_fit_by_chance(answers, len(answers) // 2 - task.n_features)
         of_target = _target_columns(task, answers.shape[1])
         columns = [list(range(answers.shape[1])), of_target, of_target]
-        bounds = largest_values(self.index, self.order, d)
+        bounds = interaction_index.largest_values(self.index, self.order, d)
         estimates = []
-        for part, own, bound in zip(posterior, columns, bounds, strict=True):
-            errors = limited(task, part.values.T, part.errors.T, answers[:, own], bound).T
-            estimates.append(Estimate(part.values, np.where(unknown[own], np.nan, errors)))
+        for part, cols, bound in zip(posterior, columns, bounds, strict=True):
+            errors = limited(task, part.values.T, part.errors.T, answers[:, cols], bound).T
+            estimates.append(Estimate(part.values, np.where(unknown[cols], np.nan, errors)))
         estimates[1].errors[np.diag_indices(d)] = 0.0
         return InteractionPosterior(*estimates)
 

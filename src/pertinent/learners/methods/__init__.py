@@ -1,1 +1,1 @@
-"""The methods that `fit` knows: networks and loss, one file each."""
+"""Learned methods, one file each."""

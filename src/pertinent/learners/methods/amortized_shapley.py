@@ -1,4 +1,4 @@
-"""Shapley values from a network that was trained on those of other inputs."""
+"""Amortized Shapley values: a network trained on the Shapley values of other inputs."""
 
 from __future__ import annotations
 
@@ -14,16 +14,8 @@ from pertinent.config.settings import Range
 from pertinent.errors import InputError, SettingError
 from pertinent.explainers.base import Finding, Steps, Task
 from pertinent.explainers.shapley.shapley_sampling import SHARED, ShapleySampling
-from pertinent.learners.base import (
-    LearnedExplainer,
-    LearnerSpec,
-    Tensor,
-    TrainingTargets,
-    learned,
-    normalized,
-    of_columns,
-    root_mean_square,
-)
+from pertinent.learners.base import LearnedExplainer, LearnerSpec, Tensor, TrainingTargets, learned
+from pertinent.learners.score_arrays import normalized, root_mean_square, squeeze_columns
 from pertinent.learners.score_learner import ScoreLearner
 from pertinent.stats import student_factor
 
@@ -48,7 +40,7 @@ SHAPLEY = ("exact-shapley", "kernel-shap", "shapley", "shapley-sampling", "tree-
 """Teachers whose scores are Shapley values."""
 
 SPREAD_OF_PREDICTION, SPREAD_OF_MEAN = 1.0, 0.5
-"""Prior standard deviations of the logarithms of an input's own variances, relative to those of other inputs.
+"""Prior standard deviations of the log variances of an input, relative to those of other inputs.
 
 Chosen on 18 fits to texts, wines and products of columns. If the two are too similar, a poor prediction is
 mistaken for a poor mean.
@@ -74,56 +66,55 @@ class AmortizedShapleyLearner(ScoreLearner):
     loss: Literal["mse", "rank"] = "mse"
 
     def targets(self, explanation: Explanation, columns: Sequence[int], label: Any) -> TrainingTargets:
-        """The teacher's values, and their variances, 0 if the teacher does not sample."""
+        """Return the teacher's values, and their variances, 0 if the teacher does not sample."""
         scores, errors = explanation.scores[None], explanation.standard_errors
         errors = None if errors is None else errors[None]
         if len(columns) > 1:
             if explanation.class_scores is None:
                 raise SettingError(
-                    f"`classes` must be 'predicted', because {explanation.method} has scores for one class "
-                    "alone."
+                    f"`classes` must be 'predicted', because {explanation.method} scores only one class."
                 )
             scores, errors = explanation.class_scores, explanation.class_standard_errors
         squares = np.zeros_like(scores) if errors is None else np.nan_to_num(errors**2)
         return {"scores": scores, "variances": squares / _inflation(explanation) ** 2}
 
     def deviation(self, targets: Sequence[TrainingTargets]) -> Floats:
-        """The root mean square of the values."""
-        return root_mean_square([each["scores"] for each in targets])
+        """Return the root mean square of the values."""
+        return root_mean_square([target["scores"] for target in targets])
 
     def compute_loss(
         self, scores: Tensor, targets: Mapping[str, Tensor], real: Tensor, deviation: Tensor
     ) -> Tensor:
-        """The loss, averaged over all features and columns."""
-        off = (scores - targets["scores"]) / deviation[:, None] * real[:, None]
-        mse = off.square().sum() / (real.sum() * len(deviation))
+        """Return the loss, averaged over all features and columns."""
+        errors = (scores - targets["scores"]) / deviation[:, None] * real[:, None]
+        mse = errors.square().sum() / (real.sum() * len(deviation))
         if self.loss == "mse":
             return mse
         return mse + RANK_WEIGHT * pairwise_loss(scores / deviation[:, None], targets["scores"], real)
 
     def train(self, context: TrainingContext) -> tuple[Any, dict[str, Any]]:
-        """Train, and add to the card the error variances of predictions and permutations."""
+        """Train, and add the error variances of predictions and permutations to the card."""
         scorer, card = super().train(context)
         examples = context.examples(self.targets)
         validation = context.split(examples)[1]
         predicted = context.predict(scorer, validation.inputs)
-        totals = [each["scores"].sum(axis=1) for each in validation.targets]
-        adjusted = [normalized(*each) for each in zip(predicted, totals, strict=True)]
+        totals = [target["scores"].sum(axis=1) for target in validation.targets]
+        adjusted = list(map(normalized, predicted, totals))
         card["error_variances"] = error_variances(validation.targets, adjusted, robust=True).tolist()
         card["sampling_variances"] = self._sampling_variances(context, examples)
         return scorer, card
 
     def _sampling_variances(self, context: TrainingContext, examples: TrainingExamples) -> list[list[float]]:
-        """The variances (columns,) of the errors of a few permutations, for each number of them."""
+        """Return the variances (columns,) of the errors of a few permutations, for each number of them."""
         some = examples.pick(context.shuffled(len(examples))[:TRIED])
-        another_seed = (context.seed + 1) % 2**63  # the teacher's own draws would look too good
+        another_seed = (context.seed + 1) % 2**63  # the teacher's draws would appear too accurate
         samplers = [ShapleySampling(samples=m) for m in FEW]
-        sampled = context.explain(some.inputs, samplers, another_seed)
+        sampled = context.fit.explain(some.inputs, samplers, another_seed)
         if sampled.failures:
             raise sampled.failures[0].error or InputError(str(sampled.failures[0]))
         scores = [self.targets(e, context.columns(e), None)["scores"] for e in sampled]
         by_number = [scores[i :: len(FEW)] for i in range(len(FEW))]
-        return [error_variances(some.targets, own).tolist() for own in by_number]
+        return [error_variances(some.targets, sampled).tolist() for sampled in by_number]
 
 
 @learned.register("amortized-shapley")
@@ -131,21 +122,21 @@ class AmortizedShapleyLearner(ScoreLearner):
 class AmortizedShapley(LearnedExplainer):
     r"""Shapley values predicted by a network, :math:`\phi_{AM}(i, \hat y) = W e_i + b` (Sec. 5).
 
-    `fit` makes it. One pass of the network explains an input, and the same input always gets the same
-    scores. With `refine`, permutations of the real features are added to the prediction (Sec. 5.1).
+    `fit` makes it. One pass of the network explains an input, and the same input always gets the same scores.
+    With `refine`, permutations of the real features are added to the prediction (Sec. 5.1).
 
     Parameters
     ----------
     network
         The fitted network.
     normalize
-        Shift all scores by the same amount, so that they sum to :math:`v(N) - v(\emptyset)`, which costs
-        these two evaluations. A refined explanation is always normalized, except by Alg. 1.
+        Shift all scores equally, so that they sum to :math:`v(N) - v(\emptyset)`, which costs these two
+        evaluations. A refined explanation is always normalized, except by Alg. 1.
     refine
         Number of permutations for local adaption.
     combine
-        ``"precision"``: the prediction and the mean over the permutations, weighted by their precision,
-        estimated from other inputs and from the distance between the two. ``"paper"``: Alg. 1 literally.
+        ``"precision"``: the prediction and the mean over the permutations, weighted by their precision, which
+        is estimated from other inputs and from the distance between the two. ``"paper"``: Alg. 1 literally.
 
     Note
     ----
@@ -170,40 +161,40 @@ class AmortizedShapley(LearnedExplainer):
     def refined(
         self, permutations: int, *, combine: Literal["precision", "paper"] = "precision"
     ) -> AmortizedShapley:
-        """This explainer with local adaption by this number of permutations."""
+        """Return this explainer with local adaption by this number of permutations."""
         return replace(self, refine=permutations, combine=combine)
 
     def evaluations(self, n_features: int) -> int:
-        """One pass of the network, and the masks of the permutations or the empty and the full mask."""
+        """Return the pass of the network, plus the masks of the permutations or of the normalization."""
         if self.refine:
             return 1 + (self._sampling.evaluations(n_features) or 0)
         return 3 if self.normalize else 1
 
     def explain(self, task: Task) -> Steps:
-        """Predict, and normalize or adapt to the input if the settings say so."""
+        """Predict, and normalize or adapt to the input if the settings request it."""
         learned_from = self.network.card["learned_from"]["method"]
         if (self.refine or self.normalize) and learned_from not in SHAPLEY:
             raise SettingError(
-                f"`refine` and `normalize` must be left out, because this explainer learned from "
-                f"{learned_from}, whose scores are no Shapley values."
+                f"`refine` and `normalize` must be off, because this explainer learned from {learned_from}, "
+                "whose scores are not Shapley values."
             )
         scores = yield from self.predict(task)
         if not self.refine and not self.normalize:
-            return Finding(of_columns(scores))
+            return Finding(squeeze_columns(scores))
         if not self.refine:
             return (yield from self.normalize_scores(task, scores))
         sampled = yield from self._sampling.explain(task)
         assert sampled.scores is not None and sampled.standard_errors is not None
         columns = self.columns(task)
         scores, errors = self.adapt(scores, sampled.scores[columns], sampled.standard_errors[columns])
-        own_errors = None if errors is None else of_columns(errors)
-        base_values = None if errors is None else sampled.base_values
-        return Finding(of_columns(scores), own_errors, base_values=base_values)
+        if errors is None:
+            return Finding(squeeze_columns(scores))
+        return Finding(squeeze_columns(scores), squeeze_columns(errors), base_values=sampled.base_values)
 
     def adapt(self, prediction: Floats, mean: Floats, errors: Floats) -> tuple[Floats, Floats | None]:
         """Combine a prediction with the mean over `refine` permutations, all (columns, features).
 
-        Returns the scores, and their standard errors unless they are those of Alg. 1. `errors` are the
+        Return the scores, and their standard errors unless they are those of Alg. 1. `errors` are the
         standard errors of the mean, NaN if unknown.
         """
         if self.combine == "paper":
@@ -215,7 +206,7 @@ class AmortizedShapley(LearnedExplainer):
         return ShapleySampling(samples=self.refine, antithetic=self.combine != "paper")
 
     def _variances(self) -> tuple[Floats, Floats]:
-        """The error variances (columns,) of predictions and of means over permutations, on other inputs.
+        """Return the error variances (columns,) of predictions and means over permutations on other inputs.
 
         Permutations come in pairs of an order and its reverse, with one left over if their number is odd.
         """
@@ -226,7 +217,7 @@ class AmortizedShapley(LearnedExplainer):
 
 
 def _inflation(explanation: Explanation) -> float:
-    """The factor by which shapley-sampling inflated its standard errors for few draws."""
+    """Return the factor by which shapley-sampling inflated its standard errors for few draws."""
     samples = explanation.settings.get("samples")
     if explanation.method != ShapleySampling.name or samples is None:
         return 1.0
@@ -234,17 +225,17 @@ def _inflation(explanation: Explanation) -> float:
     return student_factor(SHARED + draws - 1) if draws > 1 else 1.0
 
 
-def pairwise_loss(scores: Tensor, wanted: Tensor, real: Tensor) -> Tensor:
-    r"""The mean of :math:`\log(1 + e^{-(s_i - s_j)})` over pairs (i, j) of which i should score higher.
+def pairwise_loss(scores: Tensor, target: Tensor, real: Tensor) -> Tensor:
+    r"""Return the mean of :math:`\log(1 + e^{-(s_i - s_j)})` over pairs (i, j) where i should score higher.
 
     Each feature is compared with those at up to `MOST_DISTANCES` distances.
     """
     furthest = real.shape[1] - 1
     total, count = 0.0 * scores.sum(), 0.0
     for k in np.linspace(1, furthest, min(furthest, MOST_DISTANCES), dtype=int).tolist():
-        order = (wanted[..., k:] - wanted[..., :-k]).sign() * (real[:, k:] & real[:, :-k])[:, None]
-        behind = order * (scores[..., :-k] - scores[..., k:])
-        total = total + (behind.logaddexp(0 * behind) * order.abs()).sum()
+        order = (target[..., k:] - target[..., :-k]).sign() * (real[:, k:] & real[:, :-k])[:, None]
+        gap = order * (scores[..., :-k] - scores[..., k:])
+        total = total + (gap.logaddexp(0 * gap) * order.abs()).sum()
         count = count + order.abs().sum()
     return total / (count + (count == 0))
 
@@ -252,55 +243,53 @@ def pairwise_loss(scores: Tensor, wanted: Tensor, real: Tensor) -> Tensor:
 def combined(
     prediction: Floats, mean: Floats, errors: Floats, of_prediction: Floats, of_mean: Floats
 ) -> tuple[Floats, Floats]:
-    r"""The scores (columns, features) between a prediction and a mean, and their standard errors.
+    r"""Return the scores (columns, features) between a prediction and a mean, and their standard errors.
 
     Both sum to the same. On other inputs their errors have the variances `of_prediction` and `of_mean`
-    (columns,). This input's own variances, a and s, are unknown, but the distance between the two depends on
+    (columns,). The variances of this input, a and s, are unknown, but the distance between the two depends on
     their sum:
 
     .. math:: p(a, s \mid \phi, \bar\phi) \propto p(a)\, p(s)\, (a + s)^{-(d - 1) / 2}
         \exp\Bigl(-\sum_i \frac{(\bar\phi_i - \phi_i)^2}{2 (a + s)}\Bigr)
 
-    with log-normal priors. The weight of the mean is the posterior expectation of :math:`a / (a + s)`: where
-    a prediction is poor the mean has a large weight, even if predictions of other inputs were good.
+    with log-normal priors. The weight of the mean is the posterior expectation of :math:`a / (a + s)`: if a
+    prediction is poor the mean has a large weight, even if predictions of other inputs were good.
     """
-    found = [
-        _combined_column(*each) for each in zip(prediction, mean, errors, of_prediction, of_mean, strict=True)
-    ]
-    return np.array([scores for scores, _ in found]), np.array([errors for _, errors in found])
+    columns = list(map(_combined_column, prediction, mean, errors, of_prediction, of_mean))
+    return np.array([scores for scores, _ in columns]), np.array([errors for _, errors in columns])
 
 
 def _combined_column(
     prediction: Floats, mean: Floats, errors: Floats, of_prediction: float, of_mean: float
 ) -> tuple[Floats, Floats]:
-    """`combined` for one column."""
+    """Return `combined` for one column."""
     if of_mean <= 0:
         return mean, np.nan_to_num(errors)
     a, s = of_prediction * np.exp(_STEPS_OF_PREDICTION), of_mean * np.exp(_STEPS_OF_MEAN)
-    apart = (mean - prediction) ** 2
+    squares = (mean - prediction) ** 2
     log = -((_STEPS_OF_PREDICTION / SPREAD_OF_PREDICTION) ** 2 + (_STEPS_OF_MEAN / SPREAD_OF_MEAN) ** 2)
-    log = log - (len(mean) - 1) * np.log(a + s) - apart.sum() / (a + s)
+    log = log - (len(mean) - 1) * np.log(a + s) - squares.sum() / (a + s)
     posterior = np.exp((log - log.max()) / 2)
     posterior /= posterior.sum()
     weight = a / (a + s)
-    trust = float((posterior * weight).sum())
-    unsure = float((posterior * (weight - trust) ** 2).sum())
-    squares = np.where(np.isnan(errors), of_mean, errors**2)
-    variance = trust**2 * squares + (1 - trust) ** 2 * (posterior * a).sum() + unsure * apart
-    return trust * mean + (1 - trust) * prediction, np.sqrt(variance)
+    w = float((posterior * weight).sum())
+    w_variance = float((posterior * (weight - w) ** 2).sum())
+    mean_variance = np.where(np.isnan(errors), of_mean, errors**2)
+    variance = w**2 * mean_variance + (1 - w) ** 2 * (posterior * a).sum() + w_variance * squares
+    return w * mean + (1 - w) * prediction, np.sqrt(variance)
 
 
 def error_variances(
     targets: Sequence[TrainingTargets], predicted: Sequence[Floats], *, robust: bool = False
 ) -> Floats:
-    """The mean squared error of predicted scores (columns,), minus the variance of the teacher's scores.
+    """Return the mean squared error of predicted scores (columns,), minus the variance of the teacher's.
 
-    If `robust`, the median over inputs, because a network may fail on a few inputs, whose errors would
-    dominate the mean.
+    If `robust`, the median over inputs is used, because the errors of a few failed predictions would dominate
+    the mean.
     """
-    squares = [(mine - own["scores"]) ** 2 for mine, own in zip(predicted, targets, strict=True)]
-    by_input = np.array([own.mean(axis=1) for own in squares])
+    pairs = zip(predicted, targets, strict=True)
+    by_input = np.array([((scores - target["scores"]) ** 2).mean(axis=1) for scores, target in pairs])
     raw = np.median(by_input, axis=0) if robust else by_input.mean(axis=0)
-    noise = np.mean([own["variances"].mean(axis=1) for own in targets], axis=0)
-    # At least a tenth of it: the difference of two uncertain numbers may be near zero by chance.
+    noise = np.mean([target["variances"].mean(axis=1) for target in targets], axis=0)
+    # At least a tenth: the difference of two uncertain numbers may be near zero by chance.
     return np.asarray(np.maximum(raw - noise, raw / 10))

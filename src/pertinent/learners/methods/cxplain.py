@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pertinent.results.explanation import Explanation
 
 EPSILON = 1e-7
-"""Smallest increase of the loss: removing a feature may also decrease the loss, which counts as none."""
+"""Smallest increase of the loss: a decrease without a feature counts as no increase."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class CXPlainLearner(ScoreLearner):
     spec = LearnerSpec("leave-one-out", classes=("predicted",), scales=("natural",), labels=True)
 
     def targets(self, explanation: Explanation, columns: Sequence[int], label: Any) -> TrainingTargets:
-        """The share of each feature in the increase of the loss (1, features)."""
+        """Return the share of each feature in the increase of the loss (1, features)."""
         if explanation.method != "leave-one-out" or explanation.class_scores is None:
             raise SettingError(
                 f"`teacher_explanations` must be of leave-one-out, but are of {explanation.method}."
@@ -45,8 +45,8 @@ class CXPlainLearner(ScoreLearner):
         answers = np.vstack([explanation.prediction.values, without])
         column = columns[0]
         if explanation.output.kind == "value":
-            right = explanation.prediction.values[column] if label is None else _number(label)
-            losses = (answers[:, column] - right) ** 2
+            y = explanation.prediction.values[column] if label is None else _number(label)
+            losses = (answers[:, column] - y) ** 2
         else:
             column = column if label is None else column_index(label, explanation.classes, "label")
             losses = -np.log(np.clip(answers[:, column], TINY, None))
@@ -54,37 +54,37 @@ class CXPlainLearner(ScoreLearner):
         return {"shares": (increase / increase.sum())[None]}
 
     def deviation(self, targets: Sequence[TrainingTargets]) -> Floats:
-        """The scores are logits, which need no unit."""
+        """Return 1: the scores are logits, which need no unit."""
         return np.ones(1)
 
     def compute_loss(
         self, scores: Tensor, targets: Mapping[str, Tensor], real: Tensor, deviation: Tensor
     ) -> Tensor:
-        """The mean Kullback-Leibler divergence over inputs."""
-        wanted = targets["shares"]
-        shares = scores.masked_fill(~real[:, None], -1e9).log_softmax(-1)
-        return (wanted * (wanted.clamp(min=1e-30).log() - shares)).sum((1, 2)).mean()
+        """Return the mean Kullback-Leibler divergence over inputs."""
+        omega = targets["shares"]
+        log_shares = scores.masked_fill(~real[:, None], -1e9).log_softmax(-1)
+        return (omega * (omega.clamp(min=1e-30).log() - log_shares)).sum((1, 2)).mean()
 
 
 def _number(label: Any) -> float:
-    """The label as a finite number."""
+    """Return the label as a finite number."""
     try:
         number = float(label)
     except (TypeError, ValueError):
         number = math.nan
     if not math.isfinite(number):
-        raise SettingError(f"A label of a model of values must be a finite number, but got {label!r}.")
+        raise SettingError(f"`labels` must be finite numbers for a model of values, but got {label!r}.")
     return number
 
 
 @learned.register("cxplain")
 @dataclass(frozen=True)
 class CXPlain(LearnedExplainer):
-    """How much each feature contributes to the model's being right, predicted by a network.
+    """The contribution of each feature to the accuracy of the model, predicted by a network.
 
-    `fit` makes it. Scores are shares: none is negative, and they sum to 1. They say how much the loss grows
-    without a feature, not which class the feature supports; a feature that is evidence against the right
-    class has a share near 0.
+    `fit` makes it. Scores are shares: they are not negative, and sum to 1. They measure how much the loss
+    grows without a feature, not which class the feature supports. A feature that opposes the true class has a
+    share near 0.
 
     Parameters
     ----------

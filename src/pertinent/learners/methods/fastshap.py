@@ -1,4 +1,4 @@
-"""FastSHAP: Shapley values from a network that was trained on the model's answers to random coalitions."""
+"""FastSHAP: Shapley values from a network trained on the model's answers to random coalitions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from pertinent.array_types import Array, Floats, Masks
+from pertinent.array_types import Floats, Masks
 from pertinent.asks import Values
 from pertinent.config.fingerprints import generator
 from pertinent.config.serialization import PlainData
@@ -16,16 +16,8 @@ from pertinent.config.settings import Range
 from pertinent.errors import SettingError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits
 from pertinent.explainers.shapley.kernel_shap import draw_coalitions
-from pertinent.learners.base import (
-    LearnedExplainer,
-    LearnerSpec,
-    Tensor,
-    TrainingTargets,
-    learned,
-    normalized,
-    of_columns,
-    root_mean_square,
-)
+from pertinent.learners.base import LearnedExplainer, LearnerSpec, Tensor, TrainingTargets, learned
+from pertinent.learners.score_arrays import normalized, root_mean_square, squeeze_columns
 from pertinent.learners.score_learner import ScoreLearner
 from pertinent.masks import full_mask
 
@@ -47,7 +39,7 @@ class CoalitionValues(Explainer):
     samples
         Number of masks besides the empty and the full one.
     surrogate
-        Ask the model about the whole input alone: fastshap then trains a surrogate, which is asked about the
+        Ask the model only about the whole input: fastshap then trains a surrogate, which is asked about the
         coalitions.
     """
 
@@ -59,7 +51,7 @@ class CoalitionValues(Explainer):
     surrogate: bool = False
 
     def evaluations(self, n_features: int) -> int:
-        """The samples, the empty mask and the full mask; with a surrogate the full mask alone."""
+        """Return the samples, the empty and the full mask; with a surrogate only the full mask."""
         return 1 if self.surrogate else int(min(self.samples + 2, 2**n_features))
 
     def explain(self, task: Task) -> Steps:
@@ -76,11 +68,11 @@ class CoalitionValues(Explainer):
         return Finding(np.repeat(gain / d, d, axis=1), base_values=ends[0], details=details)
 
     def draw(self, d: int, rng: np.random.Generator) -> tuple[Masks, Floats]:
-        """Coalitions (n, d) and their weights (n,), which sum to 1; a single feature has none."""
+        """Return coalitions (n, d) and their weights (n,), which sum to 1; a single feature has none."""
         if d == 1:
             return np.zeros((0, 1), np.bool_), np.zeros(0)
-        found = draw_coalitions(d, self.samples // 2, rng)
-        return np.concatenate([found.pairs, ~found.pairs]), np.tile(found.weight, 2) / 2
+        drawn = draw_coalitions(d, self.samples // 2, rng)
+        return np.concatenate([drawn.pairs, ~drawn.pairs]), np.tile(drawn.weight, 2) / 2
 
 
 @dataclass(frozen=True)
@@ -104,18 +96,18 @@ class FastShapLearner(ScoreLearner):
     fresh: bool = False
 
     def targets(self, explanation: Explanation, columns: Sequence[int], label: Any) -> TrainingTargets:
-        """Coalitions (n, d), their weights (n,) and their gains over the empty mask (n, columns)."""
-        said = explanation.details
-        if not {"masks", "weights", "values", "ends"} <= said.keys():
+        """Return coalitions (n, d), their weights (n,) and their gains over the empty mask (n, columns)."""
+        details = explanation.details
+        if not {"masks", "weights", "values", "ends"} <= details.keys():
             raise SettingError(
-                f"`teacher_explanations` must be of {CoalitionValues.name}, as an earlier fit of fastshap "
-                f"wrote them, but are of {explanation.method}."
+                f"`teacher_explanations` must be those of {CoalitionValues.name} from an earlier fit of "
+                f"fastshap, but are of {explanation.method}."
             )
-        ends = np.array(said["ends"])[:, list(columns)]
-        values = np.array(said["values"]).reshape(len(said["masks"]), len(explanation.classes))
+        ends = np.array(details["ends"])[:, list(columns)]
+        values = np.array(details["values"]).reshape(len(details["masks"]), len(explanation.classes))
         return {
-            "masks": _unpacked(said["masks"], len(explanation.features)),
-            "weights": np.array(said["weights"]),
+            "masks": _unpacked(details["masks"], len(explanation.features)),
+            "weights": np.array(details["weights"]),
             "gains": values[:, list(columns)] - ends[0],
             "total": ends[1] - ends[0],
             "empty": ends[0],
@@ -129,26 +121,26 @@ class FastShapLearner(ScoreLearner):
             return super().train(context)
         from pertinent.learners.surrogate import train_surrogate
 
-        surrogate, described = train_surrogate(context)
+        surrogate, description = train_surrogate(context)
         drawn = [
             teacher.draw(input.n_features, generator(context.seed, "coalitions", input.fingerprint))
             for input in context.inputs
         ]
         answers = surrogate.ask(context.inputs, [masks for masks, _ in drawn], context.fit.request.scale)
-        told = []
+        explanations = []
         for e, (masks, weights), values in zip(context.explanations, drawn, answers, strict=True):
             if "whole" not in e.details:
                 raise SettingError(
                     f"`teacher_explanations` must be of {CoalitionValues.name} with surrogate=True, but are "
                     f"of {e.method} with other settings."
                 )
-            ends = np.array([described["base_values"], e.details["whole"]])
-            told.append(replace(e, details=coalition_details(masks, weights, values, ends)))
-        scorer, card = super().train(replace(context, explanations=told, surrogate=surrogate))
-        return scorer, {**card, "surrogate": described}
+            ends = np.array([description["base_values"], e.details["whole"]])
+            explanations.append(replace(e, details=coalition_details(masks, weights, values, ends)))
+        scorer, card = super().train(replace(context, explanations=explanations, surrogate=surrogate))
+        return scorer, {**card, "surrogate": description}
 
     def step_targets(self, batch: TrainingBatch, context: TrainingContext) -> Mapping[str, Tensor]:
-        """The teacher's coalitions; if `fresh`, new ones with the model's answers to them."""
+        """Return the teacher's coalitions; if `fresh`, new ones with the model's answers to them."""
         if not self.fresh:
             return batch.targets
         import torch
@@ -158,47 +150,42 @@ class FastShapLearner(ScoreLearner):
         teacher = _teacher(context)
         rng = np.random.default_rng(int(torch.randint(2**62, ())))  # the trainer restores torch's generator
         drawn = [teacher.draw(input.n_features, rng) for input in batch.inputs]
-        asked = context.surrogate or context.answers
-        answers = asked.ask(batch.inputs, [masks for masks, _ in drawn], context.fit.request.scale)
-        known = (batch.targets[name].cpu().numpy() for name in ("columns", "empty"))
-        own: dict[str, list[Array]] = {
-            "masks": [masks for masks, _ in drawn],
-            "weights": [weights for _, weights in drawn],
-            "gains": [
-                values[:, columns.astype(int)] - empty
-                for values, columns, empty in zip(answers, *known, strict=True)
-            ],
-        }
+        masks, weights = zip(*drawn, strict=True)
+        answers = (context.surrogate or context.answers).ask(batch.inputs, masks, context.fit.request.scale)
+        fixed = (batch.targets[name].cpu().numpy() for name in ("columns", "empty"))
+        gains = [
+            values[:, columns.astype(int)] - empty
+            for values, columns, empty in zip(answers, *fixed, strict=True)
+        ]
+        arrays = {"masks": stacked(masks), "weights": stacked(weights), "gains": stacked(gains)}
         device = batch.real.device
-        new = {
-            name: torch.from_numpy(stacked(each).astype(np.float32)).to(device) for name, each in own.items()
-        }
+        new = {name: torch.from_numpy(a.astype(np.float32)).to(device) for name, a in arrays.items()}
         return {**batch.targets, **new}
 
     def deviation(self, targets: Sequence[TrainingTargets]) -> Floats:
-        """The root mean square of the coalitions' gains, divided by √d."""
-        n_features = np.mean([each["masks"].shape[1] for each in targets])
-        gains = [np.concatenate([each["gains"], each["total"][None]]).T for each in targets]
+        """Return the root mean square of the coalitions' gains, divided by √d."""
+        n_features = np.mean([target["masks"].shape[1] for target in targets])
+        gains = [np.concatenate([target["gains"], target["total"][None]]).T for target in targets]
         return np.asarray(root_mean_square(gains) / np.sqrt(n_features))
 
     def compute_loss(
         self, scores: Tensor, targets: Mapping[str, Tensor], real: Tensor, deviation: Tensor
     ) -> Tensor:
-        """The squared error weighted by the kernel, averaged over inputs and columns."""
-        rest = targets["total"] - scores.sum(-1)
-        scores = scores + (rest / real.sum(-1, keepdim=True))[..., None] * real[:, None]  # Eqn. 6
+        """Return the squared error weighted by the kernel, averaged over inputs and columns."""
+        gap = targets["total"] - scores.sum(-1)
+        scores = scores + (gap / real.sum(-1, keepdim=True))[..., None] * real[:, None]  # Eqn. 6
         explained = targets["masks"] @ scores.transpose(1, 2)
-        off = (targets["gains"] - explained) / deviation
-        return (targets["weights"][..., None] * off.square()).sum(1).mean()
+        errors = (targets["gains"] - explained) / deviation
+        return (targets["weights"][..., None] * errors.square()).sum(1).mean()
 
 
 @learned.register("fastshap")
 @dataclass(frozen=True)
 class FastShap(LearnedExplainer):
-    r"""Shapley values predicted by a network that never saw any: it fits the model's answers to coalitions.
+    r"""Shapley values predicted by a network that was fitted to the model's answers to coalitions.
 
-    `fit` makes it. All scores are shifted by the same amount to sum to :math:`v(N) - v(\emptyset)` (Eqn. 6),
-    in training and after, which costs these two evaluations.
+    `fit` makes it. All scores are shifted equally to sum to :math:`v(N) - v(\emptyset)` (Eqn. 6), in training
+    and after, which costs these two evaluations.
 
     Parameters
     ----------
@@ -209,10 +196,10 @@ class FastShap(LearnedExplainer):
     ----
     By default the model is asked once about a fixed set of coalitions of each input. The paper draws new ones
     in every step (``fresh=True``), and asks a surrogate in place of the model (``surrogate=True``): a network
-    that was trained to give the model's answer to the whole input from some of its features. Its values are
-    those of another game, :math:`\mathbb{E}[f(x) \mid x_S]`, in which the removal plays no part: scores then
-    sum to the model's answer minus the surrogate's mean answer to no features. The surrogate is a copy of a
-    transformer, or a small network, and is not kept.
+    that was trained to predict the model's answer to the whole input from some of its features. Its values
+    are those of another game, :math:`\mathbb{E}[f(x) \mid x_S]`, in which the removal has no effect: scores
+    then sum to the model's answer minus the surrogate's mean answer to no features. The surrogate is a copy
+    of a transformer, or a small network, and is not kept.
     """
 
     learner = FastShapLearner
@@ -227,12 +214,12 @@ class FastShap(LearnedExplainer):
 
     @property
     def _base_values(self) -> Floats | None:
-        """The surrogate's mean answer (columns,) to no features; ``None`` if there was no surrogate."""
-        described = self.network.card.get("surrogate")
-        return None if described is None else np.array(described["base_values"])
+        """Return the surrogate's mean answer (columns,) to no features; ``None`` without a surrogate."""
+        description = self.network.card.get("surrogate")
+        return None if description is None else np.array(description["base_values"])
 
     def evaluations(self, n_features: int) -> int:
-        """One pass of the network, the full mask, and the empty mask unless there was a surrogate."""
+        """Return the pass of the network, the full mask, and without a surrogate the empty mask."""
         return 3 if self._base_values is None else 2
 
     def explain(self, task: Task) -> Steps:
@@ -243,11 +230,11 @@ class FastShap(LearnedExplainer):
         whole = yield Values(full_mask(task.n_features))
         columns = self.columns(task)
         total = whole[0, columns] - base_values[columns]
-        return Finding(of_columns(normalized(scores, total)), base_values=base_values)
+        return Finding(squeeze_columns(normalized(scores, total)), base_values=base_values)
 
 
 def coalition_details(masks: Masks, weights: Floats, values: Floats, ends: Floats) -> dict[str, Any]:
-    """Coalitions, their weights, the answers to them, and those to the empty and the full mask, in JSON."""
+    """Return coalitions, their weights, the answers to them, and those to the empty and full mask."""
     return {
         "masks": [np.packbits(mask).tobytes().hex() for mask in masks],
         "weights": weights.tolist(),
@@ -263,6 +250,6 @@ def _teacher(context: TrainingContext) -> CoalitionValues:
 
 
 def _unpacked(texts: Sequence[str], d: int) -> Masks:
-    """Masks (n, d) from their hexadecimal digits."""
+    """Return masks (n, d) from their hexadecimal digits."""
     rows = [np.unpackbits(np.frombuffer(bytes.fromhex(text), np.uint8), count=d) for text in texts]
     return np.array(rows, dtype=np.bool_).reshape(len(texts), d)

@@ -1,4 +1,4 @@
-"""INVASE: which features to select, and how many, learned by an actor and a critic."""
+"""INVASE: the features to select, and their number, learned by an actor and a critic."""
 
 from __future__ import annotations
 
@@ -7,16 +7,9 @@ from typing import TYPE_CHECKING
 
 from pertinent.config.settings import NotNegative
 from pertinent.explainers.base import Steps, Task
-from pertinent.learners.base import Tensor, learned
-from pertinent.learners.selection import (
-    ApproximatingNetwork,
-    Layouts,
-    ScoringNetwork,
-    SelectionExplainer,
-    SelectionLearner,
-    probability,
-    selecting,
-)
+from pertinent.learners import selection
+from pertinent.learners.base import LearnedExplainer, Tensor, learned
+from pertinent.learners.selection import ApproximatingNetwork, Layouts, ScoringNetwork, SelectionLearner
 from pertinent.learners.subsets import (
     Subsets,
     cross_entropy,
@@ -39,15 +32,15 @@ class INVASELearner(SelectionLearner):
     .. math:: \mathbb{E}_{s \sim \pi(x)} [\mathrm{CE}(y, f^\phi(x \odot s)) - \mathrm{CE}(y, f^\gamma(x))]
         + \lambda \, \mathbb{E} \|s\|_0 / d
 
-    where y is the model's decision. The selection s is not relaxed: no gradient goes through it.
+    where y is the model's decision. The selection s is not relaxed: no gradient flows through it.
 
     Parameters
     ----------
     penalty
-        λ, the cost of selecting all features, of which each feature has an equal share.
+        λ, the cost of selecting all features, divided equally among them.
     subsets
-        What the predictor learns from: ``"random"`` features, or the ``"selected"`` ones as in the paper,
-        where the choice of features can encode the decision, whatever the features are.
+        The features that the predictor learns from: ``"random"`` ones, or the ``"selected"`` ones as in the
+        paper, where the choice of features can encode the decision.
     """
 
     answering = "selector"
@@ -55,7 +48,7 @@ class INVASELearner(SelectionLearner):
     subsets: Subsets = "random"
 
     def networks(self) -> Layouts:
-        """The selector: x → logits of π; the predictor and the baseline."""
+        """Return the selector, x → logits of π, the predictor and the baseline."""
         return {
             "selector": ScoringNetwork(),
             "predictor": ApproximatingNetwork(),
@@ -63,25 +56,25 @@ class INVASELearner(SelectionLearner):
         }
 
     def compute_loss(self, batch: SelectionBatch) -> Tensor:
-        """The losses of all three networks, which have no weights in common."""
+        """Return the sum of the losses of all three networks, which share no weights."""
         logits, real = batch.scores("selector")[:, 0], batch.real
         selected = (uniform_like(logits) < logits.sigmoid()) & real
         decided = one_hot(batch.predictions)
         baseline = cross_entropy(decided, batch.approximate("baseline", real.float()))
-        predictor = judged = cross_entropy(decided, batch.approximate("predictor", selected.float()))
+        predictor = on_selected = cross_entropy(decided, batch.approximate("predictor", selected.float()))
         if self.subsets == "random":
             predictor = cross_entropy(decided, batch.approximate("predictor", random_subset(real)))
-        regret = (judged - baseline).detach()
+        regret = (on_selected - baseline).detach()
         actor = regret * log_probability(logits, selected, real) + self.penalty * share_selected(logits, real)
         return (actor + predictor + baseline).mean()
 
 
 @learned.register("invase")
 @dataclass(frozen=True)
-class INVASE(SelectionExplainer):
+class INVASE(LearnedExplainer):
     """The probability π of every feature to be selected.
 
-    `fit` makes it, and asks the model only about whole inputs. Features above one half are what it selects.
+    `fit` makes it, and asks the model only about whole inputs. Features above one half are selected.
 
     Parameters
     ----------
@@ -90,20 +83,20 @@ class INVASE(SelectionExplainer):
 
     Note
     ----
-    As in the paper's code, λ is the price of all features and not of each, so that it means the same for few
-    and for many, and its gradient is exact instead of sampled.
+    As in the paper's code, λ is the cost of all features together, so that it means the same for few and for
+    many. Its gradient is exact instead of sampled.
     """
 
     learner = INVASELearner
     paper = "Yoon et al. 2019"
     summary = "the probability that a feature is needed, by an actor and a critic"
-    traits = replace(SelectionExplainer.traits, meaning="magnitude")
+    traits = replace(LearnedExplainer.traits, meaning="magnitude")
 
     def explain(self, task: Task) -> Steps:
         """Predict the probabilities, whose logits are the network's outputs."""
-        return selecting(probability((yield from self.predict(task))[0]))
+        return selection.finding(selection.probability((yield from self.predict(task))[0]))
 
 
 def share_selected(logits: Tensor, real: Tensor) -> Tensor:
-    """The expected share (rows,) of real features that are selected."""
+    """Return the expected share (rows,) of real features that are selected."""
     return logits.sigmoid().masked_fill(~real, 0.0).sum(-1) / real.sum(-1)

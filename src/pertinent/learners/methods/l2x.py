@@ -1,4 +1,4 @@
-"""L2X: the k features that are most informative about the model's answer, by mutual information."""
+"""L2X: the k features with the most mutual information with the model's answer."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ class L2XLearner(SubsetLearner):
     .. math:: \max_{\theta, \alpha} \mathbb{E}_{X, \zeta}
         \sum_c P_m(c \mid X) \log Q_\alpha(c \mid V(\theta, \zeta) \odot X)
 
-    V is the maximum of k samples of the Concrete distribution, close to k features for low temperatures.
+    V is the maximum of k samples of the Concrete distribution, close to k features at low temperatures.
 
     Parameters
     ----------
     k
-        Number of features selected of each input, also in training; by default 10, but at most half of them.
+        Number of features selected in each input, also in training; by default 10, but at most half of them.
     temperature
         The temperature of the relaxed samples.
     subsets
-        What Q learns from: ``"random"`` features, so that it can predict from any of them, as the bound
-        requires; or the ``"selected"`` ones, as in the paper's experiments, where the choice of features can
-        encode the answer, whatever the features are.
+        The features that Q learns from: ``"random"`` ones, so that it can predict from any features, as the
+        bound requires; or the ``"selected"`` ones, as in the paper's experiments, where the choice of
+        features can encode the answer.
     """
 
     def compute_loss(self, batch: SelectionBatch) -> Tensor:
-        """The loss of the approximator on a relaxed subset."""
+        """Return the loss of the approximator on a relaxed subset."""
         logits = batch.scores("explainer")[:, 0]
         kept = relaxed_subset(logits, batch.real, self.n_selected(batch.real), self.temperature)
         return approximation_loss(batch, kept, batch.predictions, self.subsets)
@@ -44,7 +44,7 @@ class L2XLearner(SubsetLearner):
 @learned.register("l2x")
 @dataclass(frozen=True)
 class L2X(SubsetExplainer):
-    """The probability that each feature is drawn as one of the most informative about the model's answer.
+    """The probability that a feature is drawn as one of the most informative about the model's answer.
 
     `fit` makes it, and asks the model only about whole inputs.
 
@@ -55,8 +55,7 @@ class L2X(SubsetExplainer):
 
     Note
     ----
-    Only the approximator learns to answer from some of the features: the model itself may answer
-    differently.
+    Only the approximator learns to answer from some of the features; the model may answer differently.
     """
 
     learner = L2XLearner

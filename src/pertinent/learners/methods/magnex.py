@@ -1,4 +1,4 @@
-"""MAGNEx: which features are enough, learned by REINFORCE from any model's answers."""
+"""MAGNEx: a sufficient set of features, learned by REINFORCE from the answers of any model."""
 
 from __future__ import annotations
 
@@ -11,16 +11,9 @@ from pertinent.config.serialization import PlainData, expect
 from pertinent.config.settings import Count, ProperShare
 from pertinent.errors import SettingError, require
 from pertinent.explainers.base import Steps, Task
-from pertinent.learners.base import Tensor, TrainingTargets, learned
-from pertinent.learners.selection import (
-    THRESHOLD,
-    Layouts,
-    ScoringNetwork,
-    SelectionExplainer,
-    SelectionLearner,
-    probability,
-    selecting,
-)
+from pertinent.learners import selection
+from pertinent.learners.base import LearnedExplainer, Tensor, TrainingTargets, learned
+from pertinent.learners.selection import THRESHOLD, Layouts, ScoringNetwork, SelectionLearner
 from pertinent.learners.subsets import log_probability, uniform_like
 
 if TYPE_CHECKING:
@@ -28,7 +21,7 @@ if TYPE_CHECKING:
     from pertinent.results.explanation import Explanation
 
 DECAY = 0.95
-"""The weight of the previous value in the moving average."""
+"""Weight of the previous value in the moving average."""
 
 ROUNDING = 1e-6
 
@@ -43,16 +36,15 @@ class MAGNExLearner(SelectionLearner):
     Parameters
     ----------
     least_sufficiency
-        v of Eqn. 6: masks whose sufficiency exceeds it are better the more features they remove.
+        v of Eqn. 6: masks with a larger sufficiency are better the more features they remove.
     baseline
         b: the ``"moving-average"`` of q over earlier steps, as in the paper; or ``"leave-one-out"``, the mean
         over the other masks of the same input (Kool et al. 2019).
     samples
         Number of masks per input in a step. More masks with a smaller `batch_size` give a gradient of smaller
-        variance with the same number of evaluations.
+        variance for the same number of evaluations.
     initial_probability
-        The probability with which every feature is kept at first: large enough for most masks to leave the
-        model's answer as it is.
+        Initial probability of keeping a feature: large enough for most masks to preserve the model's answer.
     """
 
     spec = replace(SelectionLearner.spec, outputs=("class", "label", "overlap"))
@@ -66,22 +58,22 @@ class MAGNExLearner(SelectionLearner):
     def __post_init__(self) -> None:
         """Check the settings."""
         super().__post_init__()
-        require(self.k is None, "k", "left out for magnex, which learns how many to select", self.k)
+        require(self.k is None, "k", "None for magnex, which learns how many features to select", self.k)
         if self.baseline == "leave-one-out":
             require(self.samples > 1, "samples", "at least 2 for a leave-one-out baseline", self.samples)
 
     def networks(self) -> Layouts:
-        """E alone, on the model's hidden states where it has them (Fig. 2)."""
+        """Return E, on the model's hidden states if it has them (Fig. 2)."""
         return {"explainer": ScoringNetwork(hidden=True)}
 
     def targets(self, explanation: Explanation, columns: Sequence[int], label: Any) -> TrainingTargets:
-        """The answer to the whole input; a plain value must be an overlap with it."""
+        """Return the answer to the whole input; a plain value must be an overlap with it."""
         if explanation.output.kind == "value":
             _check_overlap(explanation.prediction.values)
         return super().targets(explanation, columns, label)
 
     def compute_loss(self, batch: SelectionBatch) -> Tensor:
-        """The negative of Eqn. 11: draw masks, ask the model about them, and rate the quality of each."""
+        """Compute the negative of Eqn. 11: draw masks, ask the model about them, and rate each of them."""
         logits = logits_of(batch.scores("explainer"), self.initial_probability)[:, None]
         real = batch.real[:, None]
         drawn = uniform_like(logits.expand(-1, self.samples, -1))
@@ -92,32 +84,32 @@ class MAGNExLearner(SelectionLearner):
         return -(advantage * log_probability(logits, kept, real)).mean()
 
     def selected(self, scores: Tensor, real: Tensor, predictions: Tensor) -> Tensor:
-        """The features selected by Eqn. 3, with ε = 1/2."""
+        """Return the features selected by Eqn. 3, with ε = 1/2."""
         return (logits_of(scores, self.initial_probability) > log(THRESHOLD / (1 - THRESHOLD))) & real
 
     def quality(self, answers: Tensor, kept: Tensor, real: Tensor, predictions: Tensor) -> Tensor:
-        """The quality q of Eqn. 6: the sufficiency of each mask, plus its sparsity if it is sufficient."""
+        """Return the quality q of Eqn. 6: the sufficiency of a mask, plus its sparsity if sufficient."""
         su, sp = sufficiency(answers, predictions), share_removed(kept, real)
         return su + sp * (su > self.least_sufficiency)
 
     def described(
         self, answers: Tensor, kept: Tensor, real: Tensor, predictions: Tensor
     ) -> dict[str, Tensor]:
-        """The two parts of the quality."""
+        """Return the two parts of the quality."""
         su, sp = sufficiency(answers, predictions), share_removed(kept, real)
         return {"sufficiency": su, "share_removed": sp}
 
     def doubt(self, described: Mapping[str, float]) -> str | None:
-        """Say so if no feature of any validation input is removed."""
+        """Return a warning if no feature of any validation input is removed."""
         if described.get("dev_share_removed", 1.0) > 0:
             return None
         return (
-            "The explainer keeps every feature: it has not learned to remove any. Fit it for more epochs, "
-            "with more `samples`, or, if the model needs many features, a larger `initial_probability`."
+            "The explainer keeps every feature: it has not learned to remove any. Fit it with more `epochs`, "
+            "more `samples`, or, if the model needs many features, a larger `initial_probability`."
         )
 
     def _baseline(self, quality: Tensor, memory: Tensor) -> Tensor:
-        """The baseline b of Eqn. 11; it does not depend on the mask from whose quality it is subtracted."""
+        """Return the baseline b of Eqn. 11, which is independent of the mask it is subtracted for."""
         if self.baseline == "leave-one-out":
             return (quality.sum(1, keepdim=True) - quality) / (self.samples - 1)
         total, weight = memory.tolist()
@@ -128,11 +120,11 @@ class MAGNExLearner(SelectionLearner):
 
 @learned.register("magnex")
 @dataclass(frozen=True)
-class MAGNEx(SelectionExplainer):
-    r"""The probability :math:`s_j` that each feature is among those that are enough (Eqn. 1).
+class MAGNEx(LearnedExplainer):
+    """The probability :math:`s_j` that a feature belongs to a sufficient set (Eqn. 1).
 
-    `fit` makes it, of any model, by its answers alone. Features above one half are selected (Eqn. 3): their
-    number is `details["selected"]`, and the share of the others is what the paper calls sparsity.
+    `fit` makes it for any model, using only the model's answers. Features above one half are selected (Eqn.
+    3): their number is `details["selected"]`, and the share of the others is what the paper calls sparsity.
 
     Parameters
     ----------
@@ -141,14 +133,15 @@ class MAGNEx(SelectionExplainer):
 
     Note
     ----
-    Sufficiency (Eqn. 7) is at most 1, even if the model is surer with fewer features. The default baseline is
-    not the paper's but the mean over other masks of the same input, which reduces the gradient's variance.
+    Sufficiency (Eqn. 7) is at most 1, even if the model is more certain with fewer features. The default
+    baseline is not that of the paper but the mean over other masks of the same input, which reduces the
+    variance of the gradient.
     """
 
     learner = MAGNExLearner
     paper = "MAGNEx, Eqns. 1–11"
     summary = "the probability that a feature is among those that are enough, by REINFORCE"
-    traits = replace(SelectionExplainer.traits, meaning="magnitude")
+    traits = replace(LearnedExplainer.traits, meaning="magnitude")
 
     @classmethod
     def check_card(cls, card: PlainData) -> None:
@@ -158,33 +151,32 @@ class MAGNEx(SelectionExplainer):
 
     def explain(self, task: Task) -> Steps:
         """Predict the probabilities, relative to the initial one."""
-        found = yield from super().explain(task)
+        finding = yield from super().explain(task)
         initial = self.network.card["settings"]["initial_probability"]
-        return selecting(probability(logits_of(found.scores, initial)))
+        return selection.finding(selection.probability(logits_of(finding.scores, initial)))
 
 
 def logits_of(scores: Any, initial: float) -> Any:
-    """The logits (rows, width) of probabilities, from scores (rows, 1, width): zero scores mean `initial`."""
-    own = scores if scores.ndim == 1 else scores[:, 0]
-    return own + log(initial / (1 - initial))
+    """Return the logits (rows, width) of scores (rows, 1, width); a zero score means `initial`."""
+    return (scores if scores.ndim == 1 else scores[:, 0]) + log(initial / (1 - initial))
 
 
 def sufficiency(answers: Tensor, predictions: Tensor) -> Tensor:
-    """The sufficiency su of Eqn. 7, at most 1, of answers (…, columns); of an overlap it is the overlap."""
+    """Return the sufficiency su of Eqn. 7, at most 1, of answers (…, columns); for overlaps, the overlap."""
     predicted = predictions.argmax(-1, keepdim=True)
     lost = predictions.gather(-1, predicted) - answers.gather(-1, predicted)
     return (1 - lost[..., 0]).clamp(max=1.0)
 
 
 def share_removed(kept: Tensor, real: Tensor) -> Tensor:
-    """The sparsity sp of Eqn. 5: the share of real features that a mask (…, width) removes."""
+    """Return the sparsity sp of Eqn. 5: the share of real features that a mask (…, width) removes."""
     return 1 - kept.sum(-1) / real.sum(-1)
 
 
 def _check_overlap(prediction: Any) -> None:
-    """Raise an error unless it can be an overlap with the answer to the whole input."""
+    """Raise a `SettingError` unless the answer can be an overlap with the answer to the whole input."""
     if len(prediction) != 1 or abs(prediction[0] - 1) > ROUNDING:
         raise SettingError(
-            "magnex explains probabilities, or an overlap that is 1 for the whole input, which a regressor "
-            "does not have: choose amortized-shapley or fastshap."
+            "magnex explains probabilities, or an overlap that is 1 for the whole input: choose "
+            "amortized-shapley or fastshap for a regressor."
         )

@@ -1,4 +1,4 @@
-"""MAPLE: a linear model of the rows that a random forest finds similar to an input."""
+"""MAPLE: a linear model of the rows that a random forest considers similar to an input."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 
 from pertinent.config.settings import Count, Positive, Share
 from pertinent.explainers.base import Finding, Steps, Task
-from pertinent.learners.base import LearnedExplainer, Learner, LearnerSpec, learned, of_columns
+from pertinent.learners.base import LearnedExplainer, Learner, LearnerSpec, learned
+from pertinent.learners.score_arrays import squeeze_columns
 from pertinent.learners.selection import PredictionTeacher
 
 if TYPE_CHECKING:
@@ -25,22 +26,21 @@ class MapleLearner(Learner):
     .. math:: w(x_i, x) = \sum_k \frac{[x_i \text{ is in the leaf of } x \text{ in tree } k]}
         {\text{rows in that leaf}}
 
-    and a linear model is fitted to the weighted rows (SILO). It sees the columns that lower the
-    impurity most at the roots of the trees (DStump), as many as predict the validation inputs best.
+    and a linear model is fitted to the weighted rows (SILO). It uses the columns that reduce the impurity
+    most at the roots of the trees (DStump), in the number that best predicts the validation inputs.
 
     Parameters
     ----------
     trees, leaf, share
-        Number of trees, smallest number of rows in a leaf, and share of columns among which a split is
-        chosen.
+        Number of trees, smallest number of rows in a leaf, and share of columns considered for a split.
     alpha
         The ridge penalty of the linear model.
 
     Note
     ----
-    Columns are standardised. One forest serves all columns of the model's answers. The defaults are those
-    of the authors' code, which scores a root by its impurity before the split; here it is scored by the
-    decrease of impurity, as DStump is defined.
+    Columns are standardised. One forest serves all columns of the model's answers. The defaults are those of
+    the authors' code, which scores a root by its impurity before the split; here it is scored by the decrease
+    of impurity, as DStump is defined.
     """
 
     spec = LearnerSpec(PredictionTeacher(), classes=("all",), scales=("natural",), modalities=("table",))
@@ -63,14 +63,14 @@ class Maple(LearnedExplainer):
     """The coefficients of a linear model of the answers to rows around the input, for table rows.
 
     `fit` makes it. The score of a number is the change of the answer per standard deviation; the score of a
-    category is the coefficient of the row's own category. It is not the feature's contribution to the answer.
+    category is the coefficient of the row's category. It is not the feature's contribution to the answer.
 
     Parameters
     ----------
     network
         The forest and its rows.
     absolute
-        Whether scores are absolute coefficients, to rank columns by how much they matter.
+        Whether scores are absolute coefficients, to rank columns by importance.
     """
 
     learner = MapleLearner
@@ -82,5 +82,5 @@ class Maple(LearnedExplainer):
         """Fit the linear model around the input."""
         scores = yield from self.predict(task)
         if self.absolute:
-            return Finding(of_columns(np.abs(scores)), meaning="magnitude")
-        return Finding(of_columns(scores))
+            return Finding(squeeze_columns(np.abs(scores)), meaning="magnitude")
+        return Finding(squeeze_columns(scores))

@@ -21,25 +21,26 @@ class VIBILearner(SubsetLearner):
     .. math:: \min \; \mathbb{E}_x \mathbb{E}_z [-\log q(y \mid x \odot z)]
         + \beta \, \mathbb{E}_x D_{KL}(p(z \mid x) \,\|\, r(z))
 
-    y is the model's decision, z consists of k independent draws of a feature, and r draws all features alike.
+    y is the model's decision, z consists of k independent draws of a feature, and r draws all features with
+    equal probability.
 
     Parameters
     ----------
     k
-        Number of features selected of each input, also in training; by default 10, but at most half of them.
+        Number of features selected in each input, also in training; by default 10, but at most half of them.
     beta
-        The weight of compression: the larger it is, the less the selection reveals about x.
+        Weight of compression: the larger it is, the less the selection reveals about x.
     temperature
         The temperature of the relaxed samples.
     subsets
-        What q learns from: ``"random"`` features, or the ``"selected"`` ones as in the paper, where the
-        choice of features can encode the decision, whatever the features are.
+        The features that q learns from: ``"random"`` ones, or the ``"selected"`` ones as in the paper, where
+        the choice of features can encode the decision.
     """
 
     beta: NotNegative = 1e-3
 
     def compute_loss(self, batch: SelectionBatch) -> Tensor:
-        """Both parts of the bound."""
+        """Return the sum of both parts of the bound."""
         logits, k = batch.scores("explainer")[:, 0], self.n_selected(batch.real)
         kept = relaxed_subset(logits, batch.real, k, self.temperature)
         informed = approximation_loss(batch, kept, one_hot(batch.predictions), self.subsets)
@@ -49,7 +50,7 @@ class VIBILearner(SubsetLearner):
 @learned.register("vibi")
 @dataclass(frozen=True)
 class VIBI(SubsetExplainer):
-    """The probability that each feature is drawn as informative about the decision and little else.
+    """The probability that a feature is drawn as informative about the decision and little else.
 
     `fit` makes it, and asks the model only about whole inputs.
 
@@ -60,7 +61,7 @@ class VIBI(SubsetExplainer):
 
     Note
     ----
-    The divergence is that of p(z | x) from r(z), as in the paper; its code has it the other way round.
+    The divergence is that of p(z | x) from r(z), as in the paper; the authors' code computes the reverse.
     """
 
     learner = VIBILearner
@@ -69,6 +70,6 @@ class VIBI(SubsetExplainer):
 
 
 def divergence_from_uniform(logits: Tensor, real: Tensor) -> Tensor:
-    """The Kullback-Leibler divergence (rows,) of softmax(logits) from the uniform distribution."""
+    """Return the Kullback-Leibler divergence (rows,) of softmax(logits) from the uniform distribution."""
     log_p = logits.masked_fill(~real, -1e9).log_softmax(-1)
     return (log_p.exp() * log_p).sum(-1) + real.sum(-1).log()

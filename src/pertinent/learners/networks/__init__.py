@@ -1,1 +1,1 @@
-"""Networks that score the features of an input, one file per kind of input."""
+"""Networks of learned explainers, one file for each kind of input."""

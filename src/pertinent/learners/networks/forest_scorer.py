@@ -1,4 +1,4 @@
-"""The forest of MAPLE, which weights known rows for a linear model around an input, and its training."""
+"""The forest of MAPLE, which weights training rows for a linear model around an input, and its training."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _BUFFERS = {
 
 
 class ForestScorer(RowScorer):
-    """Scores columns by the coefficients of a linear model, fitted to known rows around each input.
+    """Scores columns by the coefficients of a linear model, fitted to training rows around each input.
 
-    The weight of a known row is Σ 1 / (rows in the leaf) over the trees in which it shares the input's leaf.
-    The score of a number is its coefficient per standard deviation; the score of a category is the
-    coefficient of the row's own category.
+    The weight of a training row is Σ 1 / (rows in the leaf) over the trees in which it shares the input's
+    leaf. The score of a number is its coefficient per standard deviation; the score of a category is the
+    coefficient of the row's category.
 
     Attributes
     ----------
@@ -48,9 +48,9 @@ class ForestScorer(RowScorer):
         The number that each node (trees, nodes) compares, the threshold, and the next nodes (trees, nodes, 2)
         if the number is not larger and if it is larger; a leaf is its own next node.
     leaves
-        The leaf of each known row (rows, trees).
+        The leaf of each training row (rows, trees).
     rows, answers
-        The known rows as the linear model sees them, and the model's answers to them (rows, columns).
+        The training rows as the linear model sees them, and the model's answers to them (rows, columns).
     used
         The encoded numbers that the linear model sees.
     depth
@@ -87,60 +87,62 @@ class ForestScorer(RowScorer):
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], n_columns: int) -> Self:
-        """A forest of the same size."""
-        made = super().from_config(config, n_columns)
+        """Make a forest of the same size."""
+        forest = super().from_config(config, n_columns)
         sizes = config["sizes"].items()
         arrays = {name: torch.zeros(size, dtype=_BUFFERS[name]) for name, size in sizes}
-        made.plant(arrays, config["depth"], config["alpha"])
-        made.register_load_state_dict_post_hook(_check_nodes)  # type: ignore[no-untyped-call]
-        return made
+        forest.plant(arrays, config["depth"], config["alpha"])
+        forest.register_load_state_dict_post_hook(_check_nodes)  # type: ignore[no-untyped-call]
+        return forest
 
     def configuration(self) -> dict[str, Any]:
-        """The columns, and the size of the forest."""
-        sizes = {name: list(each.shape) for name, each in self.named_buffers() if name != "deviation"}
+        """Return the columns, and the size of the forest."""
+        sizes = {name: list(buffer.shape) for name, buffer in self.named_buffers() if name != "deviation"}
         return {**super().configuration(), "depth": self.depth, "alpha": self.alpha, "sizes": sizes}
 
     def forward(self, **options: Any) -> torch.Tensor:
-        """Coefficients (rows, columns of the table, columns of the model)."""
+        """Return coefficients (rows, columns of the table, columns of the model)."""
         encoded = options["encoded"].double()
         slopes: torch.Tensor = encoded.new_zeros(len(encoded), len(self.owner), len(self.deviation))
         slopes[:, self.used] = self.local(encoded, self.weights(encoded))[0]
-        counted = encoded.clone()  # coefficients of categories and of missing numbers: the row's own
-        counted[:, self._numeric] = 1 - encoded[:, self._numeric + 1]
+        selected = (
+            encoded.clone()
+        )  # of categories and missing numbers, only the coefficients of the row count
+        selected[:, self._numeric] = 1 - encoded[:, self._numeric + 1]
         owner = self.owner.to(encoded.device)[None, :, None].expand_as(slopes)
-        found = slopes.new_zeros(len(encoded), len(self.columns), len(self.deviation))
-        return found.scatter_add(1, owner, slopes * counted[..., None])
+        scores = slopes.new_zeros(len(encoded), len(self.columns), len(self.deviation))
+        return scores.scatter_add(1, owner, slopes * selected[..., None])
 
     def local(
         self, encoded: torch.Tensor, weights: Sequence[torch.Tensor]
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """The coefficients (rows, used, columns) of the linear model around each row, and its prediction."""
-        found = [self._normal_equations(own) for own in weights]
-        matrix, right, centre, mean = (torch.stack(each) for each in zip(*found, strict=True))
+        """Return the coefficients (rows, used, columns) of the linear model at each row, and predictions."""
+        equations = [self._normal_equations(row) for row in weights]
+        matrix, right, centre, mean = map(torch.stack, zip(*equations, strict=True))
         penalty = self.alpha * torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
         slopes = torch.linalg.solve(matrix + penalty, right)
-        beyond = encoded[:, self.used] - centre
-        return slopes, mean + (beyond[:, None] @ slopes)[:, 0]
+        offset = encoded[:, self.used] - centre
+        return slopes, mean + (offset[:, None] @ slopes)[:, 0]
 
     def weights(self, encoded: torch.Tensor) -> list[torch.Tensor]:
-        """The weights of the known rows around each of these rows."""
-        found = []
-        for own in self.leaves_of(encoded):  # one by one, because there may be very many known rows
-            together = (self.leaves == own).to(encoded.dtype)
-            found.append(together @ (1 / together.sum(dim=0)))
-        return found
+        """Return the weights of the training rows around each of these rows."""
+        weights = []
+        for leaves in self.leaves_of(encoded):  # one by one, because there may be very many training rows
+            is_shared = (self.leaves == leaves).to(encoded.dtype)
+            weights.append(is_shared @ (1 / is_shared.sum(dim=0)))
+        return weights
 
     def _normal_equations(self, weights: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """XᵀWX and XᵀWy about their weighted means, and these means."""
+        """Return XᵀWX and XᵀWy about their weighted means, and these means."""
         near = weights > 0
         rows, answers, weights = self.rows[near], self.answers[near], weights[near]
         centre, mean = weights @ rows / weights.sum(), weights @ answers / weights.sum()
-        beyond = rows - centre
-        weighed = (beyond * weights[:, None]).T
-        return weighed @ beyond, weighed @ (answers - mean), centre, mean
+        offsets = rows - centre
+        weighted = (offsets * weights[:, None]).T
+        return weighted @ offsets, weighted @ (answers - mean), centre, mean
 
     def leaves_of(self, encoded: torch.Tensor) -> torch.Tensor:
-        """The leaf of each row in each tree (rows, trees)."""
+        """Return the leaf of each row in each tree (rows, trees)."""
         tree = torch.arange(len(self.numbers), device=encoded.device)
         node = torch.zeros(len(encoded), len(tree), dtype=torch.int64, device=encoded.device)
         for _ in range(self.depth):
@@ -162,32 +164,32 @@ def _check_nodes(scorer: ForestScorer, _: Any) -> None:
 def grow_forest(
     learner: MapleLearner, model: Model, training: TrainingExamples, validation: TrainingExamples, seed: int
 ) -> tuple[ForestScorer, dict[str, Any]]:
-    """Grow a forest on the training rows, and use the columns that predict the validation rows best."""
+    """Grow a forest on the training rows, and use the columns that best predict the validation rows."""
     validation = validation.pick(np.arange(min(len(validation), MEASURED)))
     both = training, validation
-    answers, wanted = (np.array([each["predictions"] for each in own.targets]) for own in both)
+    answers, expected = (np.array([t["predictions"] for t in part.targets]) for part in both)
     scorer = ForestScorer.from_model(model, training.inputs, answers.shape[1])
-    rows, held_out = (np.asarray(scorer.read(model, own.inputs).arrays["encoded"]) for own in both)
+    rows, held_out = (np.asarray(scorer.read(model, part.inputs).arrays["encoded"]) for part in both)
     forest = optional("sklearn.ensemble").RandomForestRegressor(
         n_estimators=learner.trees,
         min_samples_leaf=learner.leaf,
         max_features=learner.share,
         random_state=int(generator(seed, "forest").integers(2**32)),
     )
-    # Splits are chosen among a share of the numbers, of which constant ones must not be a part.
+    # Splits are chosen among a share of the numbers, which must not include constant ones.
     varying = np.flatnonzero(np.ptp(rows, axis=0))
     varying = varying if len(varying) else np.arange(1)
     forest.fit(rows[:, varying], answers[:, 0] if answers.shape[1] == 1 else answers)
     trees = [estimator.tree_ for estimator in forest.estimators_]
     order = np.argsort(-_importance(trees, scorer.owner.numpy()[varying], len(scorer.columns)), kind="stable")
-    arrays = _planted(trees, varying) | {"leaves": forest.apply(rows[:, varying]), "answers": answers}
+    arrays = _node_arrays(trees, varying) | {"leaves": forest.apply(rows[:, varying]), "answers": answers}
     depth = max(tree.max_depth for tree in trees)
 
     def plant(n: int) -> None:
         """Let the linear model use the n most important columns."""
         used = np.isin(scorer.owner.numpy(), order[:n])
-        whole = arrays | {"rows": rows[:, used].astype(np.float64), "used": used}
-        tensors = {name: torch.from_numpy(np.ascontiguousarray(each)) for name, each in whole.items()}
+        used_arrays = arrays | {"rows": rows[:, used].astype(np.float64), "used": used}
+        tensors = {name: torch.from_numpy(np.ascontiguousarray(a)) for name, a in used_arrays.items()}
         scorer.plant(tensors, depth, learner.alpha)
 
     plant(len(order))
@@ -197,34 +199,32 @@ def grow_forest(
     for n in range(1, len(order) + 1):
         plant(n)
         predicted = scorer.local(around, weights)[1].numpy()
-        losses.append(float(((predicted - wanted) ** 2).mean()))
+        losses.append(float(((predicted - expected) ** 2).mean()))
     best = int(np.argmin(losses))
     plant(best + 1)
-    names = [scorer.columns[place].name for place in order[: best + 1]]
+    names = [scorer.columns[column].name for column in order[: best + 1]]
     card = {"trees": learner.trees, "used": names, "dev_loss": losses[best]}
     return scorer.to(device_of(model)).eval(), card
 
 
 def _importance(trees: list[Any], owner: Ints, n_columns: int) -> Floats:
-    """DStump: the decrease of impurity at the root of each tree, summed by column."""
-    found = np.zeros(n_columns)
+    """Return the decrease of impurity at the root of each tree, summed by column (DStump)."""
+    decrease = np.zeros(n_columns)
     for tree in trees:
-        below = [tree.children_left[0], tree.children_right[0]]
-        if below[0] < 0:
-            continue
-        share = tree.weighted_n_node_samples[below] / tree.weighted_n_node_samples[0]
-        found[owner[tree.feature[0]]] += tree.impurity[0] - share @ tree.impurity[below]
-    return found
+        children = [tree.children_left[0], tree.children_right[0]]
+        if children[0] >= 0:
+            share = tree.weighted_n_node_samples[children] / tree.weighted_n_node_samples[0]
+            decrease[owner[tree.feature[0]]] += tree.impurity[0] - share @ tree.impurity[children]
+    return decrease
 
 
-def _planted(trees: list[Any], varying: Ints) -> dict[str, Array]:
-    """The nodes of all trees as arrays (trees, nodes, …); a leaf is its own next node."""
+def _node_arrays(trees: list[Any], varying: Ints) -> dict[str, Array]:
+    """Return the nodes of all trees as arrays (trees, nodes, …); a leaf is its own next node."""
     n = max(tree.node_count for tree in trees)
-    itself = np.arange(n)
     numbers, thresholds = np.zeros((len(trees), n), dtype=np.int64), np.zeros((len(trees), n))
-    branches = np.tile(itself[None, :, None], (len(trees), 1, 2))
-    for place, tree in enumerate(trees):
+    branches = np.tile(np.arange(n)[None, :, None], (len(trees), 1, 2))
+    for t, tree in enumerate(trees):
         inner = np.flatnonzero(tree.children_left >= 0)
-        numbers[place, inner], thresholds[place, inner] = varying[tree.feature[inner]], tree.threshold[inner]
-        branches[place, inner] = np.stack([tree.children_left[inner], tree.children_right[inner]], axis=1)
+        numbers[t, inner], thresholds[t, inner] = varying[tree.feature[inner]], tree.threshold[inner]
+        branches[t, inner] = np.stack([tree.children_left[inner], tree.children_right[inner]], axis=1)
     return {"numbers": numbers, "thresholds": thresholds, "branches": branches}

@@ -49,29 +49,29 @@ class ImageScorer(Scorer):
     def from_model(
         cls, model: Model, inputs: Sequence[Input], n_columns: int, **options: bool
     ) -> ImageScorer:
-        """A scorer that standardises the values of each channel."""
+        """Return a scorer that standardises the values of each channel."""
         images = [_image(input).pixels for input in inputs]
         channels = sorted({len(pixels) for pixels in images})
         if len(channels) > 1:
-            raise InputError(f"Images to learn from must have equally many channels, but have {channels}.")
-        made = cls(n_columns, len(images[0]))
+            raise InputError(f"`inputs` must have the same number of channels, but have {channels}.")
+        scorer = cls(n_columns, len(images[0]))
         values = np.concatenate([pixels.reshape(len(pixels), -1) for pixels in images], axis=1)
         spread = values.std(axis=1)
-        made.mean.copy_(torch.from_numpy(values.mean(axis=1))[:, None, None])
-        made.spread.copy_(torch.from_numpy(np.where(spread > 0, spread, 1.0))[:, None, None])
-        return made
+        scorer.mean.copy_(torch.from_numpy(values.mean(axis=1))[:, None, None])
+        scorer.spread.copy_(torch.from_numpy(np.where(spread > 0, spread, 1.0))[:, None, None])
+        return scorer
 
     def read(self, model: Model, inputs: Sequence[Input]) -> ScorerBatch:
-        """Images of one size, and the segment of each pixel."""
+        """Read images of one size, and the segment of each pixel."""
         pixels = np.stack([_image(input).pixels for input in inputs]).astype(np.float32)
         return ScorerBatch({"pixels": pixels}, np.stack([_image(input).labels.ravel() for input in inputs]))
 
     def approximator(self, model: Model, n_columns: int) -> ImageApproximator:
-        """An approximator that standardises channels in the same way."""
+        """Return an approximator that standardises channels in the same way."""
         return ImageApproximator(self.mean, self.spread, n_columns)
 
     def forward(self, **options: Any) -> torch.Tensor:
-        """Scores (rows, pixels, columns)."""
+        """Return scores (rows, pixels, columns)."""
         pixels: torch.Tensor = options["pixels"]
         size = pixels.shape[2:]
         x = torch.cat([(pixels - self.mean) / self.spread, _positions(pixels)], dim=1)
@@ -80,7 +80,7 @@ class ImageScorer(Scorer):
         blurred = gelu(self.blurred(sharp))
         coarse = gelu(self.coarse(blurred))
         whole = self.whole(coarse.mean(dim=(2, 3)))[:, :, None, None]
-        # Convolving before upsampling is cheaper.
+        # Convolving before upsampling takes less time.
         rough = interpolate(self.from_coarse(gelu(coarse + whole)), size=blurred.shape[2:])
         joined = self.from_sharp(sharp) + interpolate(self.from_blurred(blurred) + rough, size=size)
         scores: torch.Tensor = self.head(gelu(joined))
@@ -104,7 +104,7 @@ class ImageApproximator(ArrayApproximator):
         self.head = nn.Linear(APPROXIMATOR_WIDTH, n_columns)
 
     def forward(self, kept: torch.Tensor, **arrays: torch.Tensor) -> torch.Tensor:
-        """Logits (rows, columns) of images whose removed pixels have the mean colour."""
+        """Return logits (rows, columns) of images whose removed pixels have the mean colour."""
         pixels = arrays["pixels"]
         x = (pixels - self.mean) / self.spread * kept.reshape(len(pixels), 1, *pixels.shape[2:])
         x = relu(self.first(x))
@@ -114,7 +114,7 @@ class ImageApproximator(ArrayApproximator):
 
 
 def _positions(pixels: torch.Tensor) -> torch.Tensor:
-    """Two additional channels: the vertical and the horizontal position of a pixel, from −1 to 1."""
+    """Return two channels with the vertical and the horizontal position of a pixel, from −1 to 1."""
     n, _, height, width = pixels.shape
     down = torch.linspace(-1, 1, height, device=pixels.device)[:, None].expand(height, width)
     right = torch.linspace(-1, 1, width, device=pixels.device)[None].expand(height, width)

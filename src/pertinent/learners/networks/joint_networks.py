@@ -28,7 +28,7 @@ class JointNetworks(nn.Module):
 
     @property
     def reader(self) -> Scorer:
-        """A scorer whose batches all networks read."""
+        """Return a scorer whose batches all networks read."""
         return next(part for part in self.parts.values() if isinstance(part, Scorer))
 
 
@@ -38,7 +38,7 @@ class SelectionBatch:
     Attributes
     ----------
     real
-        Which features exist (rows, width); inputs have different numbers of features.
+        Mask of existing features (rows, width); inputs have different numbers of features.
     predictions
         The model's answers to the whole inputs (rows, columns).
     memory
@@ -55,23 +55,21 @@ class SelectionBatch:
         self.predictions = batch.targets["predictions"]
 
     def scores(self, network: str) -> torch.Tensor:
-        """The scores (rows, columns, width) of all features by a network; zero where there is none."""
+        """Return the scores (rows, columns, width) of all features by a network; zero where there is none."""
         scorer = self._parts[network]
         assert isinstance(scorer, Scorer)
         return self._batch.scores(scorer)
 
     def approximate(self, network: str, kept: torch.Tensor) -> torch.Tensor:
-        """The logits (rows, columns) of a network for inputs that keep a share (rows, width) of a feature."""
-        logits, passes = [], self._batch.passes
-        shares = torch.split(kept, [len(batch.owners) for batch in passes])
-        approximator = self._parts[network]
+        """Return the logits (rows, columns) of a network for a share (rows, width) of the features."""
+        passes, approximator = self._batch.passes, self._parts[network]
         assert isinstance(approximator, Approximator)
-        for batch, own in zip(passes, shares, strict=True):
-            logits.append(approximator.logits(self._batch.model, batch, own))
-        return torch.cat(logits)
+        shares = torch.split(kept, [len(batch.owners) for batch in passes])
+        pairs = zip(passes, shares, strict=True)
+        return torch.cat([approximator.logits(self._batch.model, batch, share) for batch, share in pairs])
 
     def ask(self, kept: torch.Tensor) -> torch.Tensor:
-        """The model's answers (rows, columns) or (rows, samples, columns) to inputs with features removed.
+        """Return the model's answers (rows, columns) or (rows, samples, columns) to inputs without features.
 
         Only the features in `kept`, (rows, width) or (rows, samples, width), are kept.
         """

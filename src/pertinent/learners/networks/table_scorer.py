@@ -1,4 +1,4 @@
-"""How table rows are read, and a small network that scores their columns."""
+"""The encoding of table rows, and a small network that scores their columns."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 HIDDEN = 128
 CATEGORIES = 50
-"""Number of the most frequent values of a column that are told apart; all others are encoded alike."""
+"""Number of most frequent values of a column with a separate code; all others share one."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """How one column is encoded: standardised, or one number for each of its `categories`."""
+    """The encoding of one column: standardised, or one number for each of its `categories`."""
 
     name: str
     mean: float = 0.0
@@ -38,14 +38,14 @@ class Column:
 
     @classmethod
     def from_values(cls, name: str, values: Array) -> Column:
-        """Derive the encoding from the values that were seen."""
-        known = values[~missing(values)]
+        """Derive the encoding from training values."""
+        present = values[~missing(values)]
         try:
-            numbers = known.astype(np.float64)
-            if any(isinstance(value, str) for value in known.tolist()):
+            numbers = present.astype(np.float64)
+            if any(isinstance(value, str) for value in present.tolist()):
                 raise ValueError  # noqa: TRY301  a text is a category even if it reads like a number
         except (TypeError, ValueError):
-            counts = Counter(map(str, known.tolist()))
+            counts = Counter(map(str, present.tolist()))
             frequent = sorted(counts, key=lambda value: (-counts[value], value))
             return cls(name, categories=tuple(sorted(frequent[:CATEGORIES])))
         if not len(numbers):
@@ -54,20 +54,20 @@ class Column:
 
     @property
     def width(self) -> int:
-        """Number of values that encode it; one of them marks a missing or unknown value."""
+        """Return the number of values that encode it; one of them marks a missing or unknown value."""
         return 2 if self.categories is None else len(self.categories) + 1
 
     def encode(self, values: Array) -> Floats:
-        """Values of several rows, encoded (rows, width)."""
+        """Return values of several rows, encoded (rows, width)."""
         encoded = np.zeros((len(values), self.width))
         if self.categories is None:
             absent = missing(values)
             numbers = np.where(absent, self.mean, values).astype(np.float64)
             encoded[:, 0], encoded[:, 1] = (numbers - self.mean) / self.deviation, absent
         else:
-            places = {value: i for i, value in enumerate(self.categories)}
-            known = [places.get(str(value), len(places)) for value in values.tolist()]
-            encoded[np.arange(len(values)), known] = 1.0
+            indices = {value: i for i, value in enumerate(self.categories)}
+            codes = [indices.get(str(value), len(indices)) for value in values.tolist()]
+            encoded[np.arange(len(values)), codes] = 1.0
         return encoded
 
 
@@ -80,15 +80,15 @@ class RowScorer(Scorer):
 
     @classmethod
     def from_model(cls, model: Model, inputs: Sequence[Input], n_columns: int, **options: bool) -> Self:
-        """A scorer whose encoding of columns is derived from these rows."""
+        """Return a scorer whose encoding of columns is derived from these rows."""
         rows = _rows(inputs)
         names = rows[0].names
         values = [np.array([row.values[i] for row in rows]) for i in range(len(names))]
-        return cls(n_columns, [Column.from_values(*each) for each in zip(names, values, strict=True)])
+        return cls(n_columns, list(map(Column.from_values, names, values)))
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], n_columns: int) -> Self:
-        """A scorer with the same encoding of columns."""
+        """Return a scorer with the same encoding of columns."""
         columns = [
             Column(**c | {"categories": c["categories"] and tuple(c["categories"])})
             for c in config["columns"]
@@ -96,11 +96,11 @@ class RowScorer(Scorer):
         return cls(n_columns, columns)
 
     def configuration(self) -> dict[str, Any]:
-        """How each column is encoded."""
+        """Return the encoding of each column."""
         return {"columns": [asdict(column) for column in self.columns]}
 
     def read(self, model: Model, inputs: Sequence[Input]) -> ScorerBatch:
-        """The encoded columns of several rows."""
+        """Read the encoded columns of several rows."""
         rows = _rows(inputs, [column.name for column in self.columns])
         values = np.stack([row.values for row in rows])
         encoded = [column.encode(values[:, i]) for i, column in enumerate(self.columns)]
@@ -109,7 +109,7 @@ class RowScorer(Scorer):
 
 
 class TableScorer(RowScorer):
-    """Two hidden layers over all columns, with a linear path beside them for what is additive."""
+    """Two hidden layers over all columns, with a parallel linear path for additive effects."""
 
     kind = "table"
 
@@ -117,20 +117,14 @@ class TableScorer(RowScorer):
         super().__init__(n_columns, columns)
         n_read, n_scores = sum(column.width for column in columns), len(columns) * n_columns
         self.linear = nn.Linear(n_read, n_scores)
-        self.deep = nn.Sequential(
-            nn.Linear(n_read, HIDDEN),
-            nn.GELU(),
-            nn.Linear(HIDDEN, HIDDEN),
-            nn.GELU(),
-            nn.Linear(HIDDEN, n_scores),
-        )
+        self.deep = nn.Sequential(*_hidden_layers(n_read), nn.Linear(HIDDEN, n_scores))
 
     def approximator(self, model: Model, n_columns: int) -> TableApproximator:
-        """An approximator that reads columns of the same widths."""
+        """Return an approximator that reads columns of the same widths."""
         return TableApproximator([column.width for column in self.columns], n_columns)
 
     def forward(self, **options: Any) -> torch.Tensor:
-        """Scores (rows, columns of the table, columns of the model)."""
+        """Return scores (rows, columns of the table, columns of the model)."""
         encoded: torch.Tensor = options["encoded"]
         scores: torch.Tensor = self.linear(encoded) + self.deep(encoded)
         return scores.reshape(len(scores), len(self.columns), -1)
@@ -139,8 +133,8 @@ class TableScorer(RowScorer):
 class TableApproximator(ArrayApproximator):
     """Two hidden layers over the encoded columns.
 
-    It does not see which numbers are kept, because the selection could then encode the answer by itself. A
-    removed category is encoded as none of the known ones.
+    It does not see which numbers are kept, because the selection itself could then encode the answer. A
+    removed category is encoded as an unknown one.
     """
 
     repeats: torch.Tensor
@@ -148,25 +142,27 @@ class TableApproximator(ArrayApproximator):
     def __init__(self, widths: Sequence[int], n_columns: int) -> None:
         super().__init__()
         self.register_buffer("repeats", torch.tensor(widths))
-        self.deep = nn.Sequential(
-            nn.Linear(sum(widths), HIDDEN), nn.GELU(), nn.Linear(HIDDEN, HIDDEN), nn.GELU()
-        )
+        self.deep = nn.Sequential(*_hidden_layers(sum(widths)))
         self.head = nn.Linear(HIDDEN, n_columns)
 
     def forward(self, kept: torch.Tensor, **arrays: torch.Tensor) -> torch.Tensor:
-        """Logits (rows, columns) of rows whose removed columns are zeros, the mean of standardised ones."""
+        """Return logits (rows, columns) of rows whose removed columns are 0, the standardised mean."""
         encoded = arrays["encoded"] * kept.repeat_interleave(self.repeats, dim=1)
         logits: torch.Tensor = self.head(self.deep(encoded))
         return logits
 
 
+def _hidden_layers(n_inputs: int) -> list[nn.Module]:
+    return [nn.Linear(n_inputs, HIDDEN), nn.GELU(), nn.Linear(HIDDEN, HIDDEN), nn.GELU()]
+
+
 def _rows(inputs: Sequence[Input], names: Sequence[str] | None = None) -> list[TableInput]:
-    """The inputs, which must be table rows with these columns, by default those of the first row."""
+    """Return the inputs, which must be table rows with these columns, by default those of the first row."""
     rows = [input for input in inputs if isinstance(input, TableInput)]
     assert len(rows) == len(inputs)
     names = list(names or rows[0].names)
     for row in rows:
         if list(row.names) != names:
-            wanted, got = ", ".join(names), ", ".join(row.names)
-            raise InputError(f"The explainer reads rows with the columns {wanted}, but got {got}.")
+            expected, got = ", ".join(names), ", ".join(row.names)
+            raise InputError(f"The explainer reads rows with the columns {expected}, but got {got}.")
     return rows

@@ -17,7 +17,14 @@ from pertinent.errors import SettingError
 from pertinent.inputs.base import Input
 from pertinent.inputs.text import TextInput
 from pertinent.inputs.tokens import Tokens
-from pertinent.learners.networks.scorer import Approximator, Scorer, ScorerBatch, small_scorer_for
+from pertinent.learners.networks.scorer import (
+    Approximator,
+    Scorer,
+    ScorerBatch,
+    run_recurrent,
+    small_scorer_for,
+)
+from pertinent.learners.schedule import Schedule
 from pertinent.models.base import Model
 from pertinent.models.heads.text_classification import ClassificationHead
 from pertinent.models.tokens.batches import TokenBatch, collate
@@ -31,11 +38,11 @@ class TransformerScorer(Scorer):
     def read(self, model: Model, inputs: Sequence[Input]) -> ScorerBatch:
         """Read whole texts; special tokens and padding belong to no feature."""
         tokens = [_tokens(input) for input in inputs]
-        rows = [TokenRows(own, np.ones((1, len(own.ids)), dtype=np.bool_)) for own in tokens]
+        rows = [TokenRows(text, np.ones((1, len(text.ids)), dtype=np.bool_)) for text in tokens]
         batch = collate(rows, [False] * len(rows), _transformer(model).pad_id)
         owners = np.full(batch.ids.shape, -1)
-        for row, own in zip(owners, tokens, strict=True):
-            row[: len(own.feature)] = own.feature
+        for row, text in zip(owners, tokens, strict=True):
+            row[: len(text.feature)] = text.feature
         return ScorerBatch(batch, owners)
 
 
@@ -43,9 +50,7 @@ class TokenScorer(TransformerScorer):
     """An encoder and a linear layer that gives every token a score for each column."""
 
     kind = "tokens"
-    epochs = 10
-    learning_rate = 5e-5
-    measurements = None
+    schedule = Schedule(epochs=10, learning_rate=5e-5, measurements=None)
     most_classes = 0
 
     def __init__(self, encoder: Any, n_columns: int) -> None:
@@ -59,41 +64,41 @@ class TokenScorer(TransformerScorer):
     def from_model(
         cls, model: Model, inputs: Sequence[Input], n_columns: int, **options: bool
     ) -> TokenScorer:
-        """A copy of the model's encoder with a new linear layer."""
+        """Return a copy of the model's encoder with a new linear layer."""
         network, _ = _transformer(model).in_transformers()
         encoder = copy.deepcopy(network.base_model)
         return cls(encoder.float(), n_columns).requires_grad_(True)
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], n_columns: int) -> TokenScorer:
-        """An encoder of transformers' configuration."""
+        """Return an encoder with a configuration of transformers."""
         from transformers import CONFIG_MAPPING, AutoModel
 
-        own = CONFIG_MAPPING[config["model_type"]].from_dict(dict(config))
-        return cls(AutoModel.from_config(own).float(), n_columns)  # type: ignore[no-untyped-call]
+        encoder_config = CONFIG_MAPPING[config["model_type"]].from_dict(dict(config))
+        return cls(AutoModel.from_config(encoder_config).float(), n_columns)  # type: ignore[no-untyped-call]
 
     def save_config(self, folder: Path) -> None:
         """Write the configuration in the format of transformers."""
         self.encoder.config.save_pretrained(folder)
 
     def approximator(self, model: Model, n_columns: int) -> TokenApproximator:
-        """A copy of the model, which must be a classifier or a regressor."""
+        """Return a copy of the model, which must be a classifier or a regressor."""
         if not isinstance(_transformer(model).head, ClassificationHead):
             raise SettingError("`surrogate` must be False for a model that is not a classifier.")
         return TokenApproximator(model)
 
     @property
     def title(self) -> str:
-        """The name of the encoder."""
+        """Return the name of the encoder."""
         return type(self.encoder).__name__
 
     def part_scores(self, model: Model, batch: ScorerBatch, call: Any) -> torch.Tensor:
-        """The scores of all tokens; the model knows which arguments its encoder takes."""
+        """Return the scores of all tokens; the model selects the arguments of its encoder."""
         scores: torch.Tensor = _transformer(model).forward(batch.arrays, call)
         return scores
 
     def forward(self, **options: Any) -> torch.Tensor:
-        """Scores (rows, tokens, columns)."""
+        """Return scores (rows, tokens, columns)."""
         scores: torch.Tensor = self.head(self.encoder(**options).last_hidden_state)
         return scores
 
@@ -109,7 +114,7 @@ class TokenApproximator(Approximator):
         self.network = copy.deepcopy(network).float().requires_grad_(True)
 
     def part_logits(self, model: Model, batch: ScorerBatch, kept: torch.Tensor) -> torch.Tensor:
-        """Logits (rows, columns); a token is attended to if its share is not 0."""
+        """Return logits (rows, columns); a token is attended to if its share is not 0."""
         tokens: TokenBatch = batch.arrays
         attend = kept.detach().bool().cpu().numpy()
         attend = attend if tokens.attend is None else attend & tokens.attend
@@ -118,7 +123,7 @@ class TokenApproximator(Approximator):
 
 
 class _Texts(NamedTuple):
-    """What a scorer on hidden states reads: tokens, and their hidden states if the model has kept them."""
+    """The tokens of texts, and their hidden states if the model has kept them."""
 
     tokens: TokenBatch
     hidden: torch.Tensor | None
@@ -141,7 +146,7 @@ class HiddenStateScorer(TransformerScorer):
 
     @classmethod
     def suits(cls, model: Model) -> bool:
-        """Whether the model is a transformer that reads whole texts and whose encoder has a separate head."""
+        """Return whether the model is a transformer that reads whole texts and has a separate encoder."""
         return reads_whole_texts(model) and (
             getattr(model.model, "base_model", model.model) is not model.model
         )
@@ -150,7 +155,7 @@ class HiddenStateScorer(TransformerScorer):
     def from_model(
         cls, model: Model, inputs: Sequence[Input], n_columns: int, **options: bool
     ) -> HiddenStateScorer:
-        """A network as wide as the model's hidden states."""
+        """Return a network as wide as the model's hidden states."""
         return cls(n_columns, _transformer(model).model.config.hidden_size)
 
     def sharing_passes(self, model: Model) -> AbstractContextManager[None]:
@@ -158,7 +163,7 @@ class HiddenStateScorer(TransformerScorer):
         return _transformer(model).keeping_hidden_states() if self.suits(model) else nullcontext()
 
     def read(self, model: Model, inputs: Sequence[Input]) -> ScorerBatch:
-        """Read whole texts, and find their hidden states if the model has kept them."""
+        """Read whole texts, with their hidden states if the model has kept them."""
         batch = super().read(model, inputs)
         kept = _transformer(model).hidden_states
         hidden = None if kept is None else kept.take([_tokens(input) for input in inputs])
@@ -170,8 +175,8 @@ class HiddenStateScorer(TransformerScorer):
         texts: _Texts = batch.arrays
         tokens, hidden = texts.tokens, texts.hidden
         if hidden is None:
-            whole = torch.autocast(wrapped.device.type, enabled=False)  # the model runs in its own precision
-            with torch.no_grad(), whole, wrapped.evaluating(tokens.ids.shape):
+            unchanged = torch.autocast(wrapped.device.type, enabled=False)  # the model keeps its precision
+            with torch.no_grad(), unchanged, wrapped.evaluating(tokens.ids.shape):
                 hidden = wrapped.forward(tokens, wrapped.model.base_model).last_hidden_state
         seen = np.ones(tokens.ids.shape, dtype=np.bool_) if tokens.attend is None else tokens.attend
         lengths = torch.from_numpy(seen.sum(axis=1))
@@ -179,26 +184,20 @@ class HiddenStateScorer(TransformerScorer):
         return scores
 
     def forward(self, **options: Any) -> torch.Tensor:
-        """Scores (rows, tokens, columns)."""
+        """Return scores (rows, tokens, columns)."""
         hidden: torch.Tensor = options["hidden"]
-        packed = nn.utils.rnn.pack_padded_sequence(
-            hidden, options["lengths"], batch_first=True, enforce_sorted=False
-        )
-        found, _ = nn.utils.rnn.pad_packed_sequence(
-            self.recurrent(packed)[0], batch_first=True, total_length=hidden.shape[1]
-        )
-        scores: torch.Tensor = self.head(found)
+        scores: torch.Tensor = self.head(run_recurrent(self.recurrent, hidden, options["lengths"]))
         return scores
 
 
 def scorer_for(model: Model, inputs: Sequence[Input]) -> type[Scorer]:
-    """The network that learns scores: a transformer's encoder if it reads no windows, else a small one."""
+    """Return the network that learns scores: a transformer's encoder without windows, else a small one."""
     small = small_scorer_for(inputs)
     return TokenScorer if reads_whole_texts(model) else small
 
 
 def reads_whole_texts(model: Model) -> TypeGuard[TransformerModel]:
-    """Whether the model is a transformer whose encoder reads each text at once, not in windows."""
+    """Return whether the model is a transformer whose encoder reads whole texts, not windows."""
     return isinstance(model, TransformerModel) and model.windows is None
 
 

@@ -11,18 +11,17 @@ import numpy as np
 import torch
 from torch import nn
 from torch.nn.functional import gelu, relu
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from pertinent.array_types import Ints
 from pertinent.config.fingerprints import digest
 from pertinent.inputs.base import Input
 from pertinent.inputs.segmentation import cut
 from pertinent.inputs.text import TextInput
-from pertinent.learners.networks.scorer import ArrayApproximator, Scorer, ScorerBatch
+from pertinent.learners.networks.scorer import ArrayApproximator, Scorer, ScorerBatch, run_recurrent
 from pertinent.models.base import Model
 
 BUCKETS = 2**14
-"""Words are told apart by a hash with so many values."""
+"""Number of hash buckets for words."""
 
 WIDTH = 64
 APPROXIMATOR_WIDTH = 128
@@ -31,8 +30,8 @@ APPROXIMATOR_WIDTH = 128
 class WordScorer(Scorer):
     """Embeddings of hashed words, two convolutions over neighbours, and the mean over the text.
 
-    Without `context` a word is scored by itself. Tokens are told apart by their number modulo `n_words`.
-    Without `bias` in any layer the score of a word that was never seen is zero, but for its context.
+    Without `context` each word is scored by itself. Tokens are hashed modulo `n_words`. Without `bias` in any
+    layer the score of an unseen word is zero, apart from its context.
     """
 
     kind = "text"
@@ -44,9 +43,9 @@ class WordScorer(Scorer):
         super().__init__(n_columns)
         self.n_words, self.context, self.bias = n_words, context, bias
         self.embedding = nn.Embedding(n_words + 1, WIDTH, padding_idx=0)
-        nn.init.zeros_(self.embedding.weight)  # random scores of words seldom or never seen would stay random
+        nn.init.zeros_(self.embedding.weight)  # random scores of rare and unseen words would stay random
         self.segment = nn.Embedding(2, WIDTH)
-        nn.init.zeros_(self.segment.weight)  # all words share it: random ones would move all scores together
+        nn.init.zeros_(self.segment.weight)  # all words share it: random values would shift all scores
         if context:
             self.near = nn.Conv1d(WIDTH, WIDTH, 3, padding=1, bias=bias)
             self.far = nn.Conv1d(WIDTH, WIDTH, 5, padding=2, bias=bias)
@@ -58,25 +57,25 @@ class WordScorer(Scorer):
 
     @classmethod
     def from_model(cls, model: Model, inputs: Sequence[Input], n_columns: int, **options: bool) -> WordScorer:
-        """One that knows nothing of any word."""
+        """Return an untrained scorer for the vocabulary."""
         return cls(n_columns, vocabulary_size(model, inputs), **options)
 
     def read(self, model: Model, inputs: Sequence[Input]) -> ScorerBatch:
-        """The words of both texts of a pair; those of a fixed text belong to no feature."""
-        found = [_words(input, self.n_words) for input in inputs]
-        shape = len(found), max(1, *(len(ids) for ids, _, _ in found))
+        """Read the words of both texts of a pair; those of a fixed text belong to no feature."""
+        texts = [_words(input, self.n_words) for input in inputs]
+        shape = len(texts), max(1, *(len(ids) for ids, _, _ in texts))
         ids, segments, owners = np.zeros(shape, int), np.zeros(shape, int), np.full(shape, -1)
-        for row, own in enumerate(found):
-            for laid, values in zip((ids, segments, owners), own, strict=True):
-                laid[row, : len(values)] = values
+        for row, text in enumerate(texts):
+            for array, values in zip((ids, segments, owners), text, strict=True):
+                array[row, : len(values)] = values
         return ScorerBatch({"ids": ids, "segments": segments}, owners)
 
     def approximator(self, model: Model, n_columns: int) -> TextApproximator:
-        """One that knows as many words."""
+        """Return an approximator with the same vocabulary."""
         return TextApproximator(self.n_words, n_columns)
 
     def forward(self, **options: Any) -> torch.Tensor:
-        """Scores (rows, words, columns)."""
+        """Return scores (rows, words, columns)."""
         ids: torch.Tensor = options["ids"]
         real = (ids > 0)[:, None].float()
         words = self.embedding(ids).transpose(1, 2)
@@ -85,7 +84,7 @@ class WordScorer(Scorer):
         if not self.context:
             x = self.deep(x.transpose(1, 2)).transpose(1, 2)
             return torch.as_tensor(self.head(torch.cat([x, words], dim=1).transpose(1, 2)))
-        # What is outside of a text stays zero, so that its scores do not depend on the rest of a batch.
+        # Padding stays zero, so that the scores of a text do not depend on the rest of the batch.
         x = (x + gelu(self.near(x))) * real
         mean = x.sum(dim=2) / real.sum(dim=2).clamp(min=1)
         x = (x + gelu(self.far(x) + self.whole(mean)[:, :, None])) * real
@@ -118,13 +117,11 @@ class PaperWordScorer(WordScorer):
         )
 
     def forward(self, **options: Any) -> torch.Tensor:
-        """Scores (rows, words, columns)."""
+        """Return scores (rows, words, columns)."""
         ids: torch.Tensor = options["ids"]
         x = self.embedding(ids)
         if self.context:
-            lengths = (ids > 0).sum(1).clamp(min=1).cpu()
-            packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
-            x, _ = pad_packed_sequence(self.recurrent(packed)[0], batch_first=True, total_length=ids.shape[1])
+            x = run_recurrent(self.recurrent, x, (ids > 0).sum(1).clamp(min=1).cpu())
         scores: torch.Tensor = self.dense(x)
         return scores
 
@@ -140,7 +137,7 @@ class TextApproximator(ArrayApproximator):
         self.head = nn.Linear(2 * APPROXIMATOR_WIDTH, n_columns)
 
     def forward(self, kept: torch.Tensor, **arrays: torch.Tensor) -> torch.Tensor:
-        """Removed words are zero vectors."""
+        """Return logits (rows, columns); removed words are zero vectors."""
         ids = arrays["ids"]
         words = (self.embedding(ids) * kept[..., None]).transpose(1, 2)
         x = relu(self.convolution(words)).masked_fill((ids == 0)[:, None], 0.0)
@@ -149,36 +146,37 @@ class TextApproximator(ArrayApproximator):
 
 
 def vocabulary_size(model: Model, inputs: Sequence[Input]) -> int:
-    """How many words are told apart: all tokens of a model that reads tokens."""
+    """Return the number of distinct words: all tokens of a model that reads tokens."""
     first = inputs[0]
     assert isinstance(first, TextInput)
     return BUCKETS if first.tokens is None else len(model.tokenizer)
 
 
 def _words(input: Input, n_words: int) -> tuple[Ints, Ints, Ints]:
-    """The hash, the segment and the feature of each word, or of each token."""
+    """Return the hash, the segment and the feature of each word, or of each token."""
     assert isinstance(input, TextInput)
     if input.tokens is not None:
         tokens = input.tokens
-        once = slice(None) if tokens.repeated is None else ~tokens.repeated
-        return 1 + tokens.ids[once] % n_words, np.minimum(tokens.types[once], 1), tokens.feature[once]
+        first = slice(None) if tokens.repeated is None else ~tokens.repeated
+        return 1 + tokens.ids[first] % n_words, np.minimum(tokens.types[first], 1), tokens.feature[first]
     words = cut(replace(input.text, fixed="none"), "words")
     segments = input.text.segments
     ids = np.array([_bucket(segments[i][a:b].lower(), n_words) for i, a, b in words.tolist()], dtype=np.int64)
     owners = np.full(len(words), -1)
     for segment in range(len(segments)):
-        own = np.flatnonzero(words[:, 0] == segment)
+        inside = np.flatnonzero(words[:, 0] == segment)
         spans = np.flatnonzero(input.spans[:, 0] == segment)
-        if len(own) and len(spans):
-            # Spans do not overlap: the first that ends after the word begins, if it begins before its end.
-            first = np.searchsorted(input.spans[spans, 2], words[own, 1], side="right")
-            found = spans[np.minimum(first, len(spans) - 1)]
-            inside = (input.spans[found, 1] < words[own, 2]) & (words[own, 1] < input.spans[found, 2])
-            owners[own] = np.where(inside, found, -1)
+        if len(inside) and len(spans):
+            # Spans do not overlap: the first one that ends after the word's start may contain it.
+            start, end = words[inside, 1], words[inside, 2]
+            first = np.searchsorted(input.spans[spans, 2], start, side="right")
+            owner = spans[np.minimum(first, len(spans) - 1)]
+            overlaps = (input.spans[owner, 1] < end) & (start < input.spans[owner, 2])
+            owners[inside] = np.where(overlaps, owner, -1)
     return ids, words[:, 0], owners
 
 
 @lru_cache(maxsize=2**16)
 def _bucket(word: str, n_words: int) -> int:
-    """A number from 1 on, the same on every machine."""
+    """Return a number from 1 on, the same on every machine."""
     return 1 + int.from_bytes(digest(word)[:8], "little") % n_words

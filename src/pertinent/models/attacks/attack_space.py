@@ -53,7 +53,7 @@ class AttackSpace:
         values, units, bounds = zip(*(_ranges(model, input) for input in inputs), strict=True)
         stacked = None if bounds[0] is None else np.stack(bounds, axis=1)
         owners = np.stack([input.owners.ravel() for input in inputs])
-        rows = inputs[0].known_rows(model.background)
+        rows = inputs[0].start_rows(model.background)
         rows = None if rows is None else rows / units[0]
         return cls(np.stack(values), np.stack(units), stacked, owners, *sets_and_origins(parts), rows)
 

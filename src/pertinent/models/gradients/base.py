@@ -127,7 +127,7 @@ def make_baseline(part: BatchPart, model: Model) -> Removal:
     """Return the removal that makes the baseline, bound to the model and checked."""
     chosen, modality = part.question.baseline, modality_named(part.input.kind)
     if chosen is None or (isinstance(chosen, str) and chosen in ("drawn", modality.fixed_baseline)):
-        chosen = modality.baseline_for(part.input, model.background, drawn=chosen == "drawn")
+        chosen = modality.baseline_removal(part.input, model.background, drawn=chosen == "drawn")
     assert isinstance(chosen, str | Removal)
     removal = (removals.make(chosen) if isinstance(chosen, str) else chosen).bind(model)
     removal.check(part.input)

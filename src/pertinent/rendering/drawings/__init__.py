@@ -51,7 +51,7 @@ class Drawing:
 
     def beginning(self, input: Any) -> str:
         """Return the beginning of the input on one line, or a thumbnail, for the index of a page."""
-        names, values = input.features, input.shown()
+        names, values = input.features, input.value_texts()
         pairs = zip(names, values or names, strict=True)
         return beginning_of(names if values is None else [f"{name}={value}" for name, value in pairs])
 
@@ -114,8 +114,9 @@ class Drawing:
         If `alone`, only the chosen features are shown; if `can_mark`, each feature has a checkbox named
         ``answer`` with its number as value. Scores must not be visible.
         """
-        values, shown = input.shown() or ("",) * input.n_features, chosen if alone else np.ones_like(chosen)
-        rows = [(i, input.features[i], values[i], chosen[i]) for i in np.flatnonzero(shown).tolist()]
+        values = input.value_texts() or ("",) * input.n_features
+        shown = np.flatnonzero(chosen if alone else np.ones_like(chosen)).tolist()
+        rows = [(i, input.features[i], values[i], chosen[i]) for i in shown]
         left = input.n_features - len(rows)
         return from_template("study_row.html", rows=rows, left=left, can_mark=can_mark, nouns=nouns_of(input))
 

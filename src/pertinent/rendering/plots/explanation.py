@@ -114,7 +114,7 @@ def _draw_bars(axes: Any, panel: Panel, outlined: Masks | None = None, longest: 
         linewidth=0.0 if outlined is None else np.where(outlined[shown], _OUTLINE, 0.0),
         error_kw={"ecolor": LIGHT.ink, "elinewidth": 1.1},
     )
-    values = e.input.shown()
+    values = e.input.value_texts()
     half = longest if outlined is None else longest // 2
     names = [
         clipped(e.features[i], longest) + (f" = {clipped(values[i], half)}" if values else "") for i in shown

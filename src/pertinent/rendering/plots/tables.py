@@ -11,7 +11,7 @@ from pertinent.errors import require
 from pertinent.printable import visible
 from pertinent.rendering.colours import LIGHT, NEUTRAL
 from pertinent.rendering.plots import LINES, MARKERS, QUIET, new_figure, tidy
-from pertinent.rendering.tables import attack_lines, attack_notes, summary
+from pertinent.rendering.tables import attack_cells, attack_notes, evaluation_caption, summarize
 from pertinent.rendering.wording import arrow, clipped
 from pertinent.results.attack_results import Attacks
 from pertinent.results.evaluation import Evaluation
@@ -30,35 +30,35 @@ def show_evaluation(evaluation: Evaluation) -> Figure:
     """A panel for each metric: the mean of each method and its confidence interval."""
     metrics, methods = list(evaluation.better), evaluation.methods
     require(bool(methods), "evaluation", "one that measured something", evaluation.rows)
-    found = summary(evaluation)
+    cells, _ = summarize(evaluation)
     figure = new_figure(1.8 + 3.2 * len(metrics), 1.3 + 0.38 * len(methods))
     panels = figure.subplots(1, len(metrics), sharey=True, squeeze=False)[0]
     for axes, metric in zip(panels, metrics, strict=True):
         for place, method in enumerate(methods):
-            cell = found.cells.get((method, metric))
-            if cell is None:
+            cell = cells.get((method, metric))
+            if cell is None or cell.interval is None:
                 continue
             i = cell.interval
             bounds = [[i.mean - i.low], [i.high - i.mean]] if i.bounds else None
-            axes.barh(place, i.mean, height=0.6, color=LIGHT.support if cell.best else NEUTRAL)
+            axes.barh(place, i.mean, height=0.6, color=LIGHT.support if cell.is_best else NEUTRAL)
             axes.errorbar(i.mean, place, xerr=bounds, fmt="o", ms=3.5, color=LIGHT.ink, lw=1.3)
         tidy(axes, len(methods))
         better = evaluation.better[metric]
         axes.set_title(f"{visible(metric)} {arrow(better)}", loc="left", fontsize=10, parse_math=False)
         axes.set_xlabel(f"{better} is better", fontsize=9, color=QUIET)
     panels[0].set_yticks(range(len(methods)), [*map(visible, methods)], parse_math=False)
-    figure.supxlabel(found.caption, fontsize=8, color=QUIET)
+    figure.supxlabel(evaluation_caption(evaluation), fontsize=8, color=QUIET)
     return figure
 
 
 def show_attacks(attacks: Attacks, top: int = 40) -> Figure:
     """A bar for the radius of each of the first `top` sets; sets without attack have no bar."""
-    lines = list(attack_lines(attacks))[:top]
+    lines = [cells for attacked in attacks for cells in attack_cells(attacked)][:top]
     radii = [row["radius"] for row in attacks.rows[:top]]
     figure = new_figure(6.4, 1.2 + 0.27 * len(lines))
     axes = figure.subplots()
     axes.barh(range(len(radii)), [r if isfinite(r) else 0.0 for r in radii], height=0.7, color=LIGHT.support)
-    names = [f"{number} · {clipped(features)}" for number, _, features, *_ in lines]
+    names = [f"{number.text} · {clipped(features.text)}" for number, _, features, *_ in lines]
     axes.set_yticks(range(len(names)), names, parse_math=False)
     tidy(axes, len(names))
     axes.set_xlabel(attack_notes(attacks)[0], fontsize=8, color=QUIET, parse_math=False)

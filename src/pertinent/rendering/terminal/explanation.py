@@ -139,7 +139,7 @@ def _key(line: Text, colour: str, meaning: str) -> Text:
 def _bars(e: Explanation) -> RenderableType:
     """A bar for each feature of a list; for the strongest features of other inputs."""
     shown = say.strongest(e, None if drawing_of(e.input).lists_features else _TOP)
-    values, share = e.input.shown(), say.relative_scores(e)
+    values, share = e.input.value_texts(), say.relative_scores(e)
     grid = Table.grid(padding=(0, 2, 0, 0))
     for i in shown.tolist():
         grid.add_row(
@@ -267,7 +267,7 @@ def _class(panel: Panel, console: Console, width: int, *, colour: bool) -> Itera
 
 def _class_bars(panel: Panel, *, colour: bool) -> Table:
     """A line for each feature shown, those of the set marked; long names leave no room for bars."""
-    e, values = panel.explanation, panel.explanation.input.shown()
+    e, values = panel.explanation, panel.explanation.input.value_texts()
     has_bars = not e.input.is_picture
     grid = Table.grid(padding=(0, 1, 0, 0))
     for i in panel.shown.tolist():
