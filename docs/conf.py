@@ -1,10 +1,14 @@
 """Configuration of the documentation site, which `scripts/docs` builds."""
 
+import shutil
 import sys
 import warnings
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_ext"))
+for generated in ("reference/generated", "measurements"):
+    shutil.rmtree(HERE / generated, ignore_errors=True)  # pages of what no longer exists
 
 import pertinent
 
@@ -23,15 +27,20 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "catalogue",
+    "docstrings",
+    "mathml",
+    "measurements",
 ]
-exclude_patterns = ["_ext", "examples", "gallery", "reference.md"]
+html_math_renderer = "mathml"
+exclude_patterns = ["_ext", "examples", "gallery"]
 templates_path = ["_templates"]
+default_role = "py:obj"
 nitpicky = False
 
 # -- Markdown ----------------------------------------------------------------------------------------
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "attrs_inline"]
 myst_heading_anchors = 3
-suppress_warnings = ["myst.xref_missing", "config.cache"]
+suppress_warnings = ["myst.xref_missing", "myst.header", "config.cache"]
 
 # -- Reference ---------------------------------------------------------------------------------------
 autosummary_generate = True
@@ -40,11 +49,11 @@ autodoc_member_order = "groupwise"
 autodoc_default_options = {
     "members": True,
     "inherited-members": "list,Sequence,ABC",
-    "show-inheritance": False,
 }
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
+napoleon_attr_annotations = False
 python_use_unqualified_type_names = True
 add_module_names = False
 

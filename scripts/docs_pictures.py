@@ -1,27 +1,30 @@
 """Draw the pictures of the documentation: python scripts/docs_pictures.py docs/pictures
 
-Pictures of pages require Chromium on the path, and pictures of the web app also Playwright.
+Pictures of pages require Playwright, and Chromium on the path.
 """
 
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from io import StringIO
 from pathlib import Path
 from queue import Queue
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import matplotlib as mpl
 import numpy as np
 from rich.console import Console
 
 import pertinent
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 REVIEW = "The first half drags, but the acting is superb and the ending is a quiet triumph."
 NEWS = "The chip maker's shares rose 4 percent after it raised its sales forecast for the year."
@@ -88,26 +91,53 @@ def draw_all(folder: Path) -> None:
     console = Console(record=True, width=100, file=StringIO())
     console.print(review)
     console.save_svg(str(folder / "terminal.svg"), title="pertinent explain")
-    chromium = shutil.which("chromium")
-    if chromium is None:
+    if shutil.which("chromium") is None:
         print("Chromium is missing: pictures of pages are not updated.")
         return
-    with tempfile.TemporaryDirectory() as scratch:
-        page = Path(scratch) / "report.html"
-        pertinent.save_report(several, page)
-        flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={scratch}/profile"]
-        size = ["--window-size=1000,1100", "--hide-scrollbars"]
-        screenshot = f"--screenshot={folder.resolve() / 'report.png'}"
-        subprocess.run(  # noqa: S603  a local page
-            [chromium, *flags, *size, screenshot, page.as_uri()], check=True, capture_output=True
-        )
-    web_pages(folder, chromium)
-    study_page(folder, chromium)
+    sources = ["Omar lives in Oslo. It rains today.", "Nora lives in Rome.", "Pia keeps the lamp."]
+    prompt = pertinent.Prompt("Where does Nora live? Answer:", sources=sources)
+    answer = pertinent.explain(pertinent.load("recall"), prompt, features="sentences")
+    cards(folder, {"explanation": review, "answer": answer})
+    report(folder, several)
+    web_pages(folder)
+    study_page(folder)
 
 
-def web_pages(folder: Path, chromium: str) -> None:
-    """Draw the pictures of the web app."""
+@contextmanager
+def browser_page(width: int, height: int, scheme: Literal["light", "dark"] = "light") -> Iterator[Page]:
+    """Yield a page of a browser window."""
     from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        yield browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+        browser.close()
+
+
+def cards(folder: Path, explanations: dict[str, pertinent.Explanation]) -> None:
+    """Draw single explanations as notebooks show them, without what is folded, in light and dark."""
+    style = "<style>body { margin: 0 } .pertinent details { display: none }</style>"
+    schemes: dict[str, Literal["light", "dark"]] = {"": "light", "-dark": "dark"}
+    for name, explanation in explanations.items():
+        for suffix, scheme in schemes.items():
+            with browser_page(960, 420, scheme) as page:
+                page.set_content(style + explanation.to_html())
+                page.screenshot(path=folder / f"{name}{suffix}.png", full_page=True)
+        print(name)
+
+
+def report(folder: Path, explanations: pertinent.Explanations) -> None:
+    """Draw the beginning of a report."""
+    with tempfile.TemporaryDirectory() as scratch, browser_page(1000, 1100) as page:
+        path = Path(scratch) / "report.html"
+        pertinent.save_report(explanations, path)
+        page.goto(path.as_uri())
+        page.screenshot(path=folder / "report.png")
+    print("report")
+
+
+def web_pages(folder: Path) -> None:
+    """Draw the pictures of the web app."""
 
     def serve(saved: Path, **settings: Any) -> str:
         """Start the web app with saved explanations, and return its address."""
@@ -126,9 +156,7 @@ def web_pages(folder: Path, chromium: str) -> None:
         rows = Path(scratch) / "wines.parquet"
         pertinent.compare(pertinent.load("table"), wines.test_rows + noise, ["shapley"], budget=200, out=rows)
         judged = serve(rows, answers=wines.test_targets.tolist())
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 900, "height": 900})
+    with browser_page(900, 900) as page:
         page.goto(address)
         page.click("text=The best part was when it ended.")
         page.wait_for_selector("text=Done:")
@@ -154,7 +182,6 @@ def web_pages(folder: Path, chromium: str) -> None:
             path=folder / "model.png", clip={"x": 0, "y": 0, "width": 900, "height": 1640}, full_page=True
         )
         print("serve, serve-answer, browse, model")
-        browser.close()
 
 
 EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
@@ -172,19 +199,15 @@ def time_series() -> Any:
         return example("time_series").main(Path(scratch)).plot()
 
 
-def study_page(folder: Path, chromium: str) -> None:
+def study_page(folder: Path) -> None:
     """Draw the picture of a question of the example study."""
-    from playwright.sync_api import sync_playwright
-
-    with tempfile.TemporaryDirectory() as scratch, sync_playwright() as driver:
+    with tempfile.TemporaryDirectory() as scratch, browser_page(900, 420) as page:
         shutil.copytree(
             EXAMPLES / "study", f"{scratch}/study", ignore=shutil.ignore_patterns("answers", "*.txt")
         )
         addresses: Queue[str] = Queue()
         settings = {"study": f"{scratch}/study", "port": 0, "started": addresses.put}
         Thread(target=pertinent.serve_study, kwargs=settings, daemon=True).start()
-        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 900, "height": 420})
         page.goto(addresses.get(timeout=60))
         page.fill("[name=name]", "Ada")
         page.click("text=Begin")
@@ -198,7 +221,6 @@ def study_page(folder: Path, chromium: str) -> None:
         page.locator("[name=answer]").first.check()
         page.screenshot(path=folder / "study.png")
         print("study")
-        browser.close()
 
 
 def eight() -> Any:

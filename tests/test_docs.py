@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import pertinent
+from pertinent.app.views import views
 from pertinent.cli.commands import COMMANDS
 from pertinent.cli.loading import load_methods
 from pertinent.cli.parser import parse
@@ -184,14 +185,14 @@ def rows(text):
 
 
 @pytest.mark.parametrize(
-    ("title", "what"), [("Choose a removal", "removals"), ("Choose a method and a budget", "methods")]
+    ("title", "what"), [("Choose a removal", "removals"), ("Choose a method", "methods")]
 )
 def test_how_to_tables_are_complete(title, what):
     assert sorted(rows(section(title, HOW_TO))) == [entry.name for entry in CATALOGUES[what]()]
 
 
 def test_entry_points_are_in_the_groups_that_are_read():
-    (shown,) = blocks(ROOT / "docs" / "how-it-works.md", "toml")
+    (shown,) = blocks(ROOT / "docs" / "extend.md", "toml")
     groups = tomllib.loads(shown.code)["project"]["entry-points"]
-    registries = (explainers, learned, metrics, modalities, removals)
+    registries = (explainers, heads, learned, metrics, modalities, removals, views)
     assert set(groups) == {registry.group for registry in registries}

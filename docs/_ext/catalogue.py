@@ -1,91 +1,164 @@
-"""Sphinx directives that list what is registered, with the settings and docstrings of the classes."""
+"""Sphinx directives that list what is registered: methods, metrics, removals, heads, models, commands."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from inspect import cleandoc
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from docutils import nodes
-from docutils.statemachine import StringList
+from rst import Rst, docstring, heading, sentence, settings, table
 from sphinx.application import Sphinx
-from sphinx.ext.napoleon import NumpyDocstring
-from sphinx.util.docutils import SphinxDirective
 
-import pertinent
+from pertinent.asks import AttackRadii, TreeValues
+from pertinent.asks.gradients import GradientQuestion
 from pertinent.cli.commands import COMMANDS
 from pertinent.cli.parser import command_parser
-from pertinent.diagnostics.base import diagnostics
-from pertinent.explainers import explainers
-from pertinent.learners import learned
-from pertinent.metrics import metrics
+from pertinent.explainers.base import Explainer, Traits, explainers, learned_methods
+from pertinent.inputs.modality import modalities
+from pertinent.metrics.base import metrics
 from pertinent.models.heads.base import heads
 from pertinent.removals import removals
 
-
-class Rst(SphinxDirective):
-    """Parses the reStructuredText that a subclass writes."""
-
-    def lines(self) -> Iterator[str]:
-        """Yield lines of reStructuredText."""
-        raise NotImplementedError
-
-    def run(self) -> list[nodes.Node]:
-        """Return the nodes of the parsed lines."""
-        node = nodes.section()
-        node.document = self.state.document
-        source = self.env.docname
-        content = StringList(list(self.lines()), source=source)
-        self.state.nested_parse(content, 0, node, match_titles=True)
-        return node.children
+MEANINGS = {
+    "effect": "signed scores",
+    "magnitude": "scores are never negative",
+    "membership": "sets of features",
+    "attack": "order in which an attack needs the features",
+}
 
 
-class Catalogue(Rst):
-    """``.. catalogue:: methods`` lists every registered class: a table, then a section for each."""
-
-    required_arguments = 1
+class Methods(Rst):
+    """``.. methods::`` describes the methods of `explain`, grouped by what they are based on."""
 
     def lines(self) -> Iterator[str]:
-        """Yield a summary table and a section for each entry."""
-        kind = self.arguments[0]
-        entries = list(getattr(self, f"_{kind}")())
-        yield from table(("", "summary", "source"), [(f"`{e[0]}`_", e[1], e[2]) for e in entries])
-        for name, summary, source, cls, notes in entries:
+        """Yield a table and a section for each method of each group."""
+        groups: dict[str, list[type[Explainer]]] = {
+            "Scores by removing features": [],
+            "Searches for sets": [],
+            "Gradients": [],
+            "Robustness": [],
+            "Baseline": [],
+        }
+        for cls in explainers.all().values():
+            groups["Baseline" if cls.paper == "baseline" else group_of(cls.traits)].append(cls)
+        for group, classes in groups.items():
+            yield from heading(group)
+            yield from table(("method", "summary"), [(f"`{c.name}`_", sentence(c.summary)) for c in classes])
+            for cls in classes:
+                yield from heading(cls.name, "~")
+                yield from (f"*{cls.paper}*", "", badges(properties(cls.traits)), "")
+                yield from docstring(cls, self.config)
+                yield from settings(cls)
+
+
+def group_of(traits: Traits) -> str:
+    """Return the group of a method with these traits."""
+    if traits.meaning == "membership":
+        return "Searches for sets"
+    if AttackRadii in traits.asks:
+        return "Robustness"
+    if any(issubclass(kind, GradientQuestion) for kind in traits.asks):
+        return "Gradients"
+    return "Scores by removing features"
+
+
+def properties(traits: Traits) -> Iterator[str]:
+    """Yield the properties of a method in words."""
+    yield MEANINGS[traits.meaning]
+    if traits.all_classes:
+        yield "all classes"
+    if traits.standard_errors:
+        yield "standard errors"
+    if traits.adds_up:
+        yield "base value and scores sum to the prediction"
+    if traits.stops_early:
+        yield "early stopping"
+    if traits.deterministic:
+        yield "deterministic"
+    if traits.needs_decision:
+        yield "classifiers only"
+    if TreeValues in traits.asks:
+        yield "needs a model of trees"
+    if any(issubclass(kind, GradientQuestion) for kind in traits.asks):
+        yield "needs gradients"
+    if traits.default_scale != "natural":
+        yield f"scale {traits.default_scale!r} by default"
+
+
+class FittedMethods(Rst):
+    """``.. fitted-methods::`` describes the methods of `fit`, with the settings of `fit` and `explain`."""
+
+    def lines(self) -> Iterator[str]:
+        """Yield a table and a section for each method."""
+        classes = learned_methods.all()
+        yield from table(("method", "summary"), [(f"`{n}`_", sentence(c.summary)) for n, c in classes.items()])
+        for name, cls in classes.items():
+            spec = cls.learner.spec
+            kinds = " and ".join(spec.modalities or ("all kinds of input",))
             yield from heading(name)
-            yield from (f"{summary[:1].upper()}{summary[1:]}.", "")
-            yield from (f"*{source}*", "") if source else ()
-            for note in notes:
-                yield from (note, "")
+            yield from (f"*{cls.paper}*", "")
+            yield badges([MEANINGS[cls.traits.meaning], f"{' or '.join(spec.classes)} classes", kinds])
+            yield ""
             yield from docstring(cls, self.config)
+            yield from ("**Training**", "")
+            yield from docstring(cls.learner, self.config)
+            yield from settings(cls.learner)
+            explaining = list(settings(cls, omit=("network",)))
+            if len(explaining) > 1:
+                yield from ("**Explaining**", "", *explaining)
 
-    def _methods(self) -> Iterator[tuple[Any, ...]]:
-        for entry in pertinent.list_methods():
-            if not entry.fitted_first:
-                yield entry.name, entry.summary, entry.paper, explainers.get(entry.name), []
 
-    def _learned(self) -> Iterator[tuple[Any, ...]]:
-        for entry in pertinent.list_methods():
-            if entry.fitted_first:
-                yield entry.name, entry.summary, entry.paper, learned.get(entry.name).learner, []
+class Metrics(Rst):
+    """``.. metrics::`` describes the metrics."""
 
-    def _metrics(self) -> Iterator[tuple[Any, ...]]:
-        for entry in pertinent.list_metrics():
-            cls = metrics.get(entry.name)
-            better = f"Better: {cls.better}." if cls.better else ""
-            yield entry.name, entry.summary, entry.paper, cls, [better] if better else []
+    def lines(self) -> Iterator[str]:
+        """Yield a table and a section for each metric."""
+        classes = metrics.all()
+        rows = [(f"`{name}`_", sentence(c.summary), c.better) for name, c in classes.items()]
+        yield from table(("metric", "summary", "better"), rows)
+        for name, cls in classes.items():
+            yield from heading(name)
+            yield from (f"*{cls.paper}*", "", badges([f"{cls.better} is better"]), "")
+            yield from docstring(cls, self.config)
+            yield from settings(cls)
 
-    def _removals(self) -> Iterator[tuple[Any, ...]]:
-        for entry in pertinent.list_removals():
-            cls = removals.get(entry.name)
-            yield entry.name, entry.summary, f"for {', '.join(cls.kinds())}", cls, []
 
-    def _diagnostics(self) -> Iterator[tuple[Any, ...]]:
-        for name, cls in diagnostics.all().items():
-            yield name, cls.summary, getattr(cls, "paper", ""), cls, []
+class Removals(Rst):
+    """``.. removals::`` describes the removals."""
 
-    def _heads(self) -> Iterator[tuple[Any, ...]]:
-        for name, cls in heads.all().items():
-            yield name, cls.summary, "", cls, []
+    def lines(self) -> Iterator[str]:
+        """Yield a table and a section for each removal."""
+        classes = removals.all()
+        rows = [(f"`{n}`_", sentence(c.summary), ", ".join(c.kinds())) for n, c in classes.items()]
+        yield from table(("removal", "a removed feature is", "inputs"), rows)
+        for name, cls in classes.items():
+            yield from heading(name)
+            yield from (badges(cls.kinds()), "", f"``pertinent.removals.{cls.__name__}``", "")
+            yield from docstring(cls, self.config)
+            yield from settings(cls)
+
+
+class Heads(Rst):
+    """``.. heads::`` lists the heads that `wrap` recognises."""
+
+    def lines(self) -> Iterator[str]:
+        """Yield a table of heads."""
+        rows = [
+            (name, sentence(cls.summary), codes(cls.tasks), codes(cls.options()))
+            for name, cls in heads.all().items()
+        ]
+        yield from table(("head", "explains", "tasks of pipelines", "options of wrap"), rows)
+
+
+class Modalities(Rst):
+    """``.. modalities::`` lists the kinds of input."""
+
+    def lines(self) -> Iterator[str]:
+        """Yield a table of kinds of input."""
+        rows = [
+            (name, sentence(cls.summary), f"``{cls.features}``", f"``{cls.default_removal}``")
+            for name, cls in modalities.all().items()
+        ]
+        yield from table(("kind", "input", "features by default", "removal by default"), rows)
 
 
 class Commands(Rst):
@@ -100,29 +173,20 @@ class Commands(Rst):
             yield ""
 
 
-def heading(title: str) -> Iterator[str]:
-    """Yield a section title."""
-    yield from ("", title, "-" * len(title), "")
+def badges(texts: Iterable[str]) -> str:
+    """Return texts as badges."""
+    return " ".join(f":bdg-secondary-line:`{text}`" for text in texts)
 
 
-def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
-    """Yield a list table."""
-    yield from (".. list-table::", "   :header-rows: 1", "")
-    for row in [head, *rows]:
-        for i, cell in enumerate(row):
-            yield f"   {'* -' if i == 0 else '  -'} {cell}"
-    yield ""
-
-
-def docstring(cls: type, config: Any) -> Iterator[str]:
-    """Yield the docstring of a class, its parameters as a field list."""
-    text = cleandoc(cls.__doc__ or "")
-    yield from str(NumpyDocstring(text, config, what="class", obj=cls)).splitlines()
-    yield ""
+def codes(names: Sequence[str]) -> str:
+    """Return names as code, separated by commas."""
+    return ", ".join(f"``{name}``" for name in names)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the directives."""
-    app.add_directive("catalogue", Catalogue)
-    app.add_directive("commands", Commands)
+    directives = (Methods, FittedMethods, Metrics, Removals, Heads, Modalities, Commands)
+    for directive in directives:
+        name = "fitted-methods" if directive is FittedMethods else directive.__name__.lower()
+        app.add_directive(name, directive)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

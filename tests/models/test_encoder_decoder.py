@@ -1,5 +1,7 @@
 """Models with an encoder and a decoder: answers are scored as by a plain pass of the whole model."""
 
+import logging
+
 import numpy as np
 import pytest
 import torch
@@ -120,3 +122,15 @@ def test_what_cannot_be():
     network.generation_config.decoder_start_token_id = None
     with pytest.raises(ModelError, match="with which token its decoder begins"):
         pertinent.wrap((network, tiny_lm.ending_tokenizer()))
+
+
+def test_a_model_without_a_limit_reads_as_many_tokens_as_the_user_says(caplog):
+    tokenizer = tiny_lm.ending_tokenizer()
+    tokenizer.model_max_length = int(1e30)
+    with caplog.at_level(logging.INFO, "pertinent"):
+        model = pertinent.wrap((tiny_lm.model("t5"), tokenizer))
+    assert model.max_length == 512
+    assert "has no limit of tokens: 512 are read" in caplog.text
+    long = pertinent.wrap((tiny_lm.model("t5"), tokenizer), max_length=1000)
+    prompt = Prompt("Ann keeps the key. " * 100, answer=" Bob")
+    assert len(long.prepare(prompt).tokens.ids) > 512

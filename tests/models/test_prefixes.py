@@ -108,7 +108,7 @@ def test_hidden_tokens_are_not_shared():
 
 
 def test_a_large_model_is_tested_without_a_copy(monkeypatch):
-    monkeypatch.setattr(transformer, "MOST_COPIED", 0)
+    monkeypatch.setattr(transformer, "MAX_COPIED", 0)
     network = tiny_lm.model("llama").bfloat16()
     monkeypatch.setattr(torch.nn.Module, "float", None)
     model = pertinent.wrap((network, tiny_lm.tokenizer()))

@@ -84,7 +84,7 @@ def test_a_causal_model_is_wrapped_at_every_scale(seed, scales, caplog):
 @pytest.mark.parametrize("scales", SCALES)
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_half_precision_is_wrapped_without_a_copy(dtype, scales, monkeypatch):
-    monkeypatch.setattr(transformer, "MOST_COPIED", 0)
+    monkeypatch.setattr(transformer, "MAX_COPIED", 0)
     model = wrapped(llama(0, scales).to(dtype))
     assert model.is_tested_as_it_is and model.rounding == TOLERANCES[dtype]
     assert model.prefixes._verified()
@@ -116,7 +116,7 @@ def test_wrong_positions_are_found_at_every_scale(scales):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_wrong_prefixes_are_found_in_every_precision(norm, dtype, monkeypatch):
     """What follows a prefix is read without it."""
-    monkeypatch.setattr(transformer, "MOST_COPIED", 0)
+    monkeypatch.setattr(transformer, "MAX_COPIED", 0)
     model = wrapped(scaled(tiny_lm.model("llama"), 1, norm).to(dtype))
     forward = model.model.model.forward
 
@@ -255,3 +255,11 @@ def test_gradients_of_a_confident_token_are_not_lost_to_rounding():
     scores, exact = (pertinent.explain(m, prompt, "gradient", target=token).scores for m in (single, double))
     assert np.abs(exact).max() > 0
     np.testing.assert_allclose(scores, exact, rtol=0.05)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_large_classifiers_are_tested_without_a_copy(dtype, monkeypatch):
+    monkeypatch.setattr(transformer, "MAX_COPIED", 0)
+    model = pertinent.wrap((tiny.model("bert", dtype), tiny.tokenizer(model_max_length=200)))
+    assert model.is_tested_as_it_is
+    assert model.compaction.holds(64)

@@ -16,7 +16,7 @@ from tests import tiny
 
 
 def fake(name: str, package: str, base: type = torch.nn.Module) -> type:
-    return type(name, (base,), {"__module__": f"{package}.models.{name}"})
+    return type(name, (base,), {"__module__": f"{package}.{name.lower()}"})
 
 
 @pytest.mark.parametrize(
@@ -31,8 +31,14 @@ def fake(name: str, package: str, base: type = torch.nn.Module) -> type:
             r"CrossEncoder scores pairs(.|\n)*model\.predict",
         ),
         (fake("CrossEncoder", "sentence_transformers", object)(), "CrossEncoder scores pairs"),
-        (fake("FasterRCNN", "x", fake("GeneralizedRCNN", "torchvision"))(), r"FasterRCNN detects(.|\n)*box"),
-        (fake("FCN", "x", fake("_SimpleSegmentationModel", "torchvision"))(), "FCN returns a value for each"),
+        (
+            fake("FasterRCNN", "x", fake("GeneralizedRCNN", "torchvision.models.detection"))(),
+            r"FasterRCNN detects(.|\n)*box",
+        ),
+        (
+            fake("FCN", "x", fake("_SimpleSegmentationModel", "torchvision.models.segmentation"))(),
+            "FCN returns a value for each",
+        ),
         (SimpleNamespace(task="token-classification"), r"A token-classification pipeline is a token"),
         (SimpleNamespace(task="zero-shot-classification"), r"zero-shot-classification pipeline takes"),
         (SimpleNamespace(task="image-segmentation"), "image-segmentation pipeline returns a value"),
@@ -84,7 +90,7 @@ def test_the_snippets_explain_a_text():
         encode=lambda texts: np.array([[len(t)] for t in ([texts] if isinstance(texts, str) else texts)]),
         similarity=lambda a, b: a @ b.T,
     )
-    (snippet,) = (u.snippet for u in UNSUPPORTED if "sentence_transformers.SentenceTransformer" in u.classes)
+    (snippet,) = (u.snippet for u in UNSUPPORTED if "SentenceTransformer" in u.classes)
     names = {"pertinent": pertinent, "model": encoder}
     original = names["model"]
     exec("\n".join(line.removeprefix("    ") for line in snippet.splitlines()[:-1]), names)

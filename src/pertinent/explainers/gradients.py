@@ -108,7 +108,7 @@ class SmoothGrad(GradientExplainer):
 class GradCam(GradientExplainer):
     r"""The regions where the activation maps of a convolution support the class.
 
-    .. math:: \mathrm{ReLU} \Big( \sum_k \alpha_k A^k \Big), \quad
+    .. math:: \mathrm{ReLU} \Bigl( \sum_k \alpha_k A^k \Bigr), \quad
         \alpha_k = \operatorname{mean}_{ij} \frac{\partial y}{\partial A^k_{ij}}
 
     with the maps A of a layer and the class's score y before the softmax. The result is resized to the image

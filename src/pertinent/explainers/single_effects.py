@@ -37,7 +37,7 @@ MAX_STEPS, TOLERANCE = 50, 1e-3
 class SingleEffects(Explainer):
     r"""The linear model with few strong effects that predicts the answer from the kept features.
 
-    .. math:: f(z) = b + z^\top \Big(\sum_{l=1}^{L} \gamma_l \beta_l + \theta\Big) + \varepsilon
+    .. math:: f(z) = b + z^\top \Bigl(\sum_{l=1}^{L} \gamma_l \beta_l + \theta\Bigr) + \varepsilon
 
     The masks z are uniform. Each of the L single effects has one feature γ and one size β. θ are many small
     effects, normal with a common variance. The posterior is computed by iterative Bayesian stepwise

@@ -1,4 +1,4 @@
-"""The interface of a model: what the engine needs to know about it."""
+"""The interface of a model, as the engine uses it."""
 
 from __future__ import annotations
 
@@ -25,14 +25,24 @@ if TYPE_CHECKING:
     import torch
 
 SHOWN_NAMES = 5
-"""The largest number of columns whose names `repr` shows."""
+"""Largest number of columns whose names `repr` shows."""
+
+_OUT_OF_MEMORY_TYPES = ("OutOfMemoryError", "ResourceExhaustedError")
+_OUT_OF_MEMORY_WORDS = ("out of memory", "can't allocate memory", "alloc_failed", "resource_exhausted")
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A batch in progress: `outputs()` waits for the result; `seconds()` is the time the device took.
+    """The answer to a batch that may still be computed.
 
-    `done()` says whether the result is ready.
+    Attributes
+    ----------
+    outputs
+        A function that waits for the result and returns it.
+    seconds
+        A function that returns how long the device took.
+    done
+        A function that returns whether the result is ready.
     """
 
     outputs: Callable[[], Any]
@@ -40,45 +50,42 @@ class Answer:
     done: Callable[[], bool] = lambda: True
 
 
-_OUT_OF_MEMORY = ("OutOfMemoryError", "ResourceExhaustedError")
-_SAID = ("out of memory", "can't allocate memory", "alloc_failed", "resource_exhausted")
-
 Handlers: TypeAlias = Mapping[type[Question], Callable[[Any, Sequence[BatchPart]], Answer]]
-"""By the type of question, the function that starts a batch of such questions on a model."""
+"""For each type of question, the function that starts a batch of such questions on a model."""
 
 
 class Model(ABC):
-    """Anything that maps an input to a row of numbers, evaluated in batches.
+    """Base class of everything that maps an input to a row of numbers, in batches.
 
     Attributes
     ----------
     classes
-        A name for each column of its answers: a class, a label or a value; empty until the first
-        answer if the names are not known before, and if the columns differ from input to input.
+        A name for each column of the answers: a class, a label or a value. Empty until the first answer if
+        the names are unknown, and if the columns differ from input to input.
     columns_differ
-        Whether each input has columns of its own, of which there may be more or fewer (`columns_of`). A
-        batch is then as wide as the input with the most columns; the others' further columns are ignored.
+        Whether each input has its columns (`columns_of`). A batch is as wide as the input with the most
+        columns, and the other inputs' extra columns are ignored.
     output
-        What its answers mean.
+        What the answers mean.
     handlers
-        How it answers each kind of question that needs more than `submit`, by the type of the question. A
-        kind that is not here, nor a base of it, is answered by the question's own `handle`.
+        The functions that answer kinds of questions that need more than `submit`, by type. A kind that is not
+        listed, nor a base of it, is answered by the question's `handle`.
     kind
-        The kind of input it reads, if it reads one alone: ``"text"``, ``"image"`` or ``"table"``.
+        The kind of input, if the model reads only one: ``"text"``, ``"image"`` or ``"table"``.
     device, dtype
-        Where and in which precision torch computes it; ``None`` for a model that does not use torch.
+        The device and dtype of torch; ``None`` for a model that does not use torch.
     wrapped
-        The user's own object, if the model wraps one.
+        The wrapped object, if any.
     module
-        The torch module that computes its answers, if there is one.
+        The torch module that computes the answers, if any.
     tokenizer
-        The tokenizer it reads texts with.
+        The tokenizer, if the model has one.
     processor
-        The image processor it reads images with.
+        The image processor, if the model has one.
     unit
         The unit in which the cost of a batch is counted.
     first_batch, largest_batch
-        The batch cost with which the search for a good batch size starts, and the largest it may try.
+        The batch cost with which the search for a good batch size starts, and the largest one it may try.
     launch_overhead
         The fixed cost of launching a batch, in `unit`.
     mixed_length_penalty
@@ -108,19 +115,19 @@ class Model(ABC):
     _guessed: bool = False
 
     def __repr__(self) -> str:
-        """On one line: what is wrapped, its columns, what it reads and where it computes."""
+        """Return the wrapped object, the columns, the kind of input and the device on one line."""
         names = [type(self).__name__]
         if self.wrapped is not None:
             names.append(getattr(self.wrapped, "__name__", type(self.wrapped).__name__))
-        facts = [self._described_columns()]
+        facts = [self._describe_columns()]
         if self.kind:
             facts.append(f"reads {self.kind}")
         if self.device is not None:
             facts.append(f"{self.device} {str(self.dtype).removeprefix('torch.')}")
         return f"<{' '.join(names)}: {', '.join(facts)}>"
 
-    def _described_columns(self) -> str:
-        """As ``3 classes (world, sports, …)``."""
+    def _describe_columns(self) -> str:
+        """Return the columns in words, such as ``3 classes (world, sports, …)``."""
         names, output = self.classes, self.output
         if not names:
             return f"{output.plural} {'of each input' if self.columns_differ else 'not known yet'}"
@@ -131,52 +138,52 @@ class Model(ABC):
 
     @abstractmethod
     def prepare(self, raw: Any, features: str | None = None) -> Input:
-        """Divide what the user gave into features."""
+        """Divide a raw input into features."""
 
     @abstractmethod
     def split(self, raw: Any) -> Iterable[Any] | None:
-        """The inputs in `raw` if it holds several, or ``None`` if it is one."""
+        """Return the inputs in `raw` if it holds several, or ``None`` if it is one input."""
 
     @abstractmethod
     def default_removal(self, input: Input) -> str:
-        """The removal used by default."""
+        """Return the name of the default removal."""
 
     @cached_property
     def fingerprint(self) -> bytes:
-        """A digest of everything that its answers depend on, as far as it can be inspected."""
+        """Return a digest of everything that the answers depend on, as far as it can be inspected."""
         background = None if self.background is None else self.background.fingerprint
         return digest(self.identity(), background)
 
     def identity(self) -> object:
-        """Everything that its answers and their meaning depend on: weights, code, settings."""
+        """Return everything that the answers and their meaning depend on: weights, code, settings."""
         return type(self).__qualname__, self.output.to_dict()
 
     def forget(self) -> None:
-        """Forget what was derived from the parameters, because they have changed."""
+        """Discard what was derived from the parameters, because they have changed."""
         vars(self).pop("fingerprint", None)
 
     @property
     def words(self) -> Ints | None:
-        """The ids of all tokens that are not special, of a model with a tokenizer."""
+        """Return the ids of all tokens that are not special; ``None`` without a tokenizer."""
         return None
 
     def details(self, input: Input) -> dict[str, str]:
-        """What a person should be told about its prediction besides the numbers, such as an answer in words.
+        """Return facts about the prediction to show besides the numbers, such as an answer in words.
 
-        It is called once the prediction is known.
+        It is called after the prediction.
         """
         return {}
 
     def columns_of(self, input: Input) -> tuple[str, ...]:
-        """A name for each column of its answers about this input; known once it has answered."""
+        """Return a name for each column of the answers about this input; available after an answer."""
         return self.classes
 
     def as_scale(self, input: Input, outputs: Floats, scale: Scale) -> Floats:
-        """Its answers about this input (rows, columns) on the given scale."""
+        """Convert answers about this input (rows, columns) to the scale."""
         return self.output.as_scale(outputs, scale)
 
     def require_common_columns(self, purpose: str) -> None:
-        """Raise a `ModelError` if columns differ from input to input, which this purpose does not allow."""
+        """Raise a `ModelError` if columns differ from input to input."""
         if self.columns_differ:
             raise ModelError(
                 f"{purpose} needs a model that has the same {self.output.plural} for every input, but those "
@@ -184,18 +191,18 @@ class Model(ABC):
             )
 
     def refusal(self, kind: type[Question]) -> str:
-        """Why it cannot answer questions of this kind, as far as that is known before; empty if it may."""
+        """Return why the model cannot answer questions of this kind; empty if it can, as far as is known."""
         answered = any(
-            own in self.handlers or "handle" in vars(own) for own in kind.__mro__ if own != Question
+            base in self.handlers or "handle" in vars(base) for base in kind.__mro__ if base != Question
         )
         return "" if answered else kind.refusal or f"The model does not answer {kind.__name__} questions."
 
     def group_of(self, input: Input) -> Hashable:
-        """The group of an input: inputs of different groups never share a batch."""
+        """Return the group of an input: inputs of different groups never share a batch."""
         return input.group
 
     def cost(self, removal: Removal, input: Input, masks: Masks) -> Ints:
-        """The cost of each mask, in `unit`."""
+        """Return the cost of each mask, in `unit`."""
         return np.full(len(masks), removal.draws)
 
     @abstractmethod
@@ -203,18 +210,19 @@ class Model(ABC):
         """Start the evaluation of a batch of rows, made by removals."""
 
     def gradient_cost(self, input: Input) -> int:
-        """The cost of one gradient, in `unit`."""
+        """Return the cost of one gradient, in `unit`."""
         return 1
 
     @staticmethod
     def is_out_of_memory(error: BaseException) -> bool:
-        """Whether an error means that a batch was too large, whichever library raised it."""
-        if isinstance(error, MemoryError) or type(error).__name__ in _OUT_OF_MEMORY:
+        """Return whether an error of any library means that a batch was too large."""
+        if isinstance(error, MemoryError) or type(error).__name__ in _OUT_OF_MEMORY_TYPES:
             return True
-        return isinstance(error, RuntimeError) and any(words in str(error).lower() for words in _SAID)
+        message = str(error).lower()
+        return isinstance(error, RuntimeError) and any(words in message for words in _OUT_OF_MEMORY_WORDS)
 
     def checked(self, outputs: Array, n: int) -> Floats:
-        """The model's answer as (rows, columns) float64, or an error that says what is wrong."""
+        """Return the answers to n inputs as float64 (rows, columns); raise a `ModelError` if unusable."""
         outputs = np.asarray(outputs)
         if outputs.dtype.kind not in "biuf":
             raise ModelError(f"The model must answer with numbers, but got dtype {outputs.dtype}.")
@@ -232,26 +240,24 @@ class Model(ABC):
             return outputs
         if not self.classes and len(self.output.unusable(outputs)) < n:
             self.guess_names(self.output.default_names(outputs.shape[1]))
-        n_known, n_now = len(self.classes), outputs.shape[1]
-        if n_known not in (0, n_now):
+        if self.classes and outputs.shape[1] != len(self.classes):
+            columns = f"{len(self.classes)} {self.output.plural}"
             self.forget_guess()
-            raise ModelError(
-                f"The model has {n_known} {self.output.plural}, but answered with {n_now} columns."
-            )
+            raise ModelError(f"The model has {columns}, but answered with {outputs.shape[1]} columns.")
         return outputs
 
     def guess_names(self, names: tuple[str, ...]) -> None:
-        """Name the columns by what an answer shows; another answer may show that this was wrong."""
+        """Name the columns by an answer; a later answer may show that this was wrong."""
         self.classes, self._guessed = names, True
 
     def forget_guess(self) -> None:
-        """Forget guessed names, which did not fit an answer: the next answer names the columns."""
+        """Discard guessed names that did not fit an answer, so that the next answer names the columns."""
         if self._guessed:
             self.classes, self._guessed = (), False
 
 
 def answer_now(evaluate: Callable[[], Any]) -> Answer:
-    """Evaluate at once, and measure the seconds it took."""
+    """Evaluate immediately, and measure the seconds it takes."""
     start = time.perf_counter()
     outputs = evaluate()
     seconds = time.perf_counter() - start
@@ -259,7 +265,7 @@ def answer_now(evaluate: Callable[[], Any]) -> Answer:
 
 
 def constructor_options(cls: type) -> list[str]:
-    """Return the keyword-only arguments of the constructors of a class and its bases, each once."""
+    """Return the keyword-only arguments of the constructors of a class and its bases."""
     constructors = [vars(base)["__init__"] for base in cls.__mro__ if "__init__" in vars(base)]
-    named = [p for each in constructors for p in signature(each).parameters.values()]
-    return list(dict.fromkeys(p.name for p in named if p.kind is p.KEYWORD_ONLY))
+    parameters = [p for init in constructors for p in signature(init).parameters.values()]
+    return list(dict.fromkeys(p.name for p in parameters if p.kind is p.KEYWORD_ONLY))

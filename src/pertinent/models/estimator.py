@@ -1,4 +1,4 @@
-"""Any fitted scikit-learn estimator, or one with the same interface, such as xgboost's and lightgbm's."""
+"""The model of a fitted estimator with scikit-learn's interface, such as xgboost's and lightgbm's."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pertinent._optional import optional
 from pertinent.array_types import Array
 from pertinent.asks import Question, TreeValues
 from pertinent.config.settings import checked
@@ -21,8 +22,8 @@ from pertinent.models.trees.tree_shapley import Trees, tree_values, unwrap_pipel
 class EstimatorModel(FunctionModel):
     """A fitted classifier, multi-label classifier, regressor or pipeline, over table rows or texts.
 
-    An estimator that was fitted on a data frame is called with data frames with the same columns, and
-    with the dtypes of the background if that is a frame, too.
+    An estimator that was fitted on a data frame is called with data frames with the same columns, and with
+    the dtypes of the background if that is a frame, too.
     """
 
     handlers: ClassVar[Handlers] = {**FunctionModel.handlers, TreeValues: tree_values}
@@ -31,12 +32,12 @@ class EstimatorModel(FunctionModel):
     def __init__(
         self, estimator: Any, *, classes: Sequence[Any] = (), output: str | None = None, **options: Any
     ) -> None:
-        names = feature_names(estimator)
+        names = fitted_columns(estimator)
         if names is not None:
             options.setdefault("columns", names)
         if hasattr(estimator, "n_features_in_"):
             options.setdefault("kind", "table")
-        output = output or natural_output(estimator)
+        output = output or infer_output(estimator)
         if output != "value":
             classes = classes or _class_names(estimator)
         self.estimator = estimator
@@ -50,47 +51,68 @@ class EstimatorModel(FunctionModel):
             self.frame = Frame(tuple(names))
 
     def identity(self) -> object:
-        """The fitted estimator, what its answers mean, and the columns it reads."""
+        """Return the fitted estimator, the meaning of its answers, and the columns it reads."""
         return self.estimator, self.output.to_dict(), self.columns, self.frame
 
     def refusal(self, kind: type[Question]) -> str:
-        """An estimator without trees answers nothing about them."""
-        own = unwrap_pipeline(self.estimator)[1]
-        if kind is TreeValues and not has_trees(own):
-            return NO_TREES.format(type(own).__name__)
+        """Return why the estimator cannot answer: questions about trees need trees."""
+        estimator = unwrap_pipeline(self.estimator)[1]
+        if kind is TreeValues and not has_trees(estimator):
+            return NO_TREES.format(type(estimator).__name__)
         return super().refusal(kind)
 
     def forget(self) -> None:
-        """Forget the trees, too, which were read from the fitted estimator."""
+        """Discard the fingerprint and the trees that were read from the estimator."""
         super().forget()
         self.trees.clear()
 
     def _evaluate(self, batch: Any) -> Array:
         answer = self.function(batch)
-        return _of_each_label(answer) if isinstance(answer, list) else np.asarray(answer)
+        return _stack_labels(answer) if isinstance(answer, list) else np.asarray(answer)
 
 
-def feature_names(estimator: Any) -> list[str] | None:
-    """The names of the columns that an estimator was fitted on, if they had any."""
+def fitted_columns(estimator: Any) -> list[str] | None:
+    """Return the names of the columns that an estimator was fitted on, if they had any."""
     names = getattr(estimator, "feature_names_in_", None)
-    if names is None:  # lightgbm before version 4.6, which also has names of its own for an array's columns
+    if names is None:  # lightgbm before version 4.6, which also names the columns of an array
         names = getattr(estimator, "feature_name_", None)
         names = None if names == [f"Column_{i}" for i in range(len(names or ()))] else names
     return None if names is None else [str(name) for name in names]
 
 
-def natural_output(estimator: Any) -> str:
-    """What a fitted estimator answers with: ``"value"``, ``"label-probability"`` or ``"probability"``."""
+def infer_output(estimator: Any) -> str:
+    """Return what an estimator answers with: ``"value"``, ``"label-probability"`` or ``"probability"``."""
     if not hasattr(estimator, "predict_proba"):
         return "value"
     last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
     binarizer = getattr(last, "_label_binarizer", None)
-    several = (
+    has_labels = (
         getattr(last, "multilabel_", False)
         or isinstance(getattr(last, "classes_", None), list)
         or getattr(binarizer, "y_type_", "") == "multilabel-indicator"
     )
-    return "label-probability" if several else "probability"
+    return "label-probability" if has_labels else "probability"
+
+
+def check_estimator(estimator: Any) -> None:
+    """Raise a `ModelError` unless an estimator is fitted and, if it is a classifier, gives probabilities."""
+    name, has_probabilities = type(estimator).__name__, hasattr(estimator, "predict_proba")
+    is_regressor = not has_probabilities
+    if hasattr(estimator, "__sklearn_tags__") or hasattr(estimator, "_estimator_type"):
+        is_regressor = bool(optional("sklearn.base").is_regressor(estimator))
+    if not is_regressor and not has_probabilities:
+        raise ModelError(
+            f"{name} has no predict_proba, so it gives no class probabilities; "
+            "wrap it in sklearn.calibration.CalibratedClassifierCV, or pass a function."
+        )
+    is_fitted = is_regressor or hasattr(estimator, "classes_")
+    if is_regressor and hasattr(estimator, "__sklearn_tags__"):
+        try:
+            optional("sklearn.utils.validation").check_is_fitted(estimator)
+        except optional("sklearn.exceptions").NotFittedError:
+            is_fitted = False
+    if not is_fitted:
+        raise ModelError(f"The {name} is not fitted: call its fit() first.")
 
 
 def _class_names(estimator: Any) -> list[str]:
@@ -100,11 +122,11 @@ def _class_names(estimator: Any) -> list[str]:
     return [str(name) for name in classes]
 
 
-def _of_each_label(answer: Sequence[Array]) -> Array:
-    """The probability that each label is true, if an estimator returns one array per label."""
+def _stack_labels(answer: Sequence[Array]) -> Array:
+    """Return the probability that each label is true, from an answer of one array per label."""
     if any(label.ndim != 2 or label.shape[1] != 2 for label in answer):
         raise ModelError(
-            "The estimator answers several questions at once, one of them with more than two classes: "
+            "The estimator answers several questions, one of them with more than two classes: "
             "wrap a function that answers one of them."
         )
     return np.stack([label[:, 1] for label in answer], axis=1)

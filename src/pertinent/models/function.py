@@ -1,4 +1,4 @@
-"""Any function from inputs to rows of numbers."""
+"""The model of a function from inputs to rows of numbers."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from pertinent.removals.base import Removal, Rows
 logger = logging.getLogger(__name__)
 
 ROW_BYTES = 16 * 1024
-"""Bytes above which an image counts for several rows, so that batches of large images fit into memory."""
+"""Number of bytes per row of cost; a large image costs several rows, so that batches fit into memory."""
 
 
 class FunctionModel(Model):
-    """Calls `function` with a list of strings (or pairs), or an array whose first axis is rows.
+    """A function of a list of strings (or pairs), or of an array whose first axis is rows.
 
-    If the background is a data frame, it is called with frames with the same columns and dtypes.
+    If the background is a data frame, the function is called with frames with the same columns and dtypes.
     """
 
     handlers: ClassVar[Handlers] = {AttackRadii: decision_attacks}
@@ -58,11 +58,11 @@ class FunctionModel(Model):
         self._is_meaning_known = output is not None or len(self.classes) > 0
         columns = None if columns is None else [as_text(name, "columns") for name in columns]
         self.frame: Frame | None = None
-        self._left_out: set[str] = set()
+        self._ignored: set[str] = set()
         if is_frame(background):
             if columns is not None:
                 background, extra = select_columns(background, columns)
-                self._leave_out(extra)
+                self._warn_of_ignored(extra)
             self.frame = Frame.from_data_frame(background)
             columns = [str(label) for label in background.columns]
         self.columns = None if columns is None else Columns(tuple(columns), groups)
@@ -74,49 +74,47 @@ class FunctionModel(Model):
         self.modality = None
         if self.kind is not None:
             self.modality = modality_named(self.kind).with_columns(self.columns)
-        self.background = None
         if self.modality is not None and background is not None:
             self.background = self.modality.make_background(background, self.prepare)
             if self.columns is not None:
                 self.background.check_width(len(self.columns.names), "table")
 
     def prepare(self, raw: Any, features: Features | None = None) -> Input:
-        """Cut a text into words, an image into patches, a row into columns."""
-        modality = self.modality or modality_of(raw)
-        input = self.cut(modality, raw, features)
+        """Divide a text into words, an image into patches, a row into columns."""
+        input = self.cut(self.modality or modality_of(raw), raw, features)
         if self.columns is not None and input.has_columns:
-            self._leave_out(extra_columns(raw, self.columns.names))
+            self._warn_of_ignored(extra_columns(raw, self.columns.names))
         return input
 
     def cut(self, modality: Modality, raw: Any, features: Features | None) -> Input:
         """Divide an input of a modality into features, as the function reads it."""
         return modality.prepare(raw, features)
 
-    def _leave_out(self, extra: Iterable[str]) -> None:
-        """Log columns that the model does not know, such as a label or an id, each of them once."""
-        new = [name for name in extra if name not in self._left_out]
+    def _warn_of_ignored(self, extra: Iterable[str]) -> None:
+        """Log columns that the model does not read, such as a label or an id, once for each column."""
+        new = [name for name in extra if name not in self._ignored]
         if new:
-            self._left_out.update(new)
+            self._ignored.update(new)
             logger.warning("The model does not know these columns, so they are left out: %s.", ", ".join(new))
 
     def split(self, raw: Any) -> Iterable[Any] | None:
-        """The inputs in `raw`, if it holds several."""
+        """Return the inputs in `raw`, if it holds several."""
         return split_any(raw) if self.modality is None else self.modality.split(raw)
 
     def default_removal(self, input: Input) -> str:
-        """The default of the input's modality."""
+        """Return the default removal of the input's modality."""
         return modality_named(input.kind).default_removal_for(self.background)
 
     def identity(self) -> object:
-        """The function: its code and the variables it closes over."""
+        """Return the function, whose digest includes its code and the variables it closes over."""
         return self.function, self.output.to_dict(), self.kind, self.columns, self.frame
 
     def cost(self, removal: Removal, input: Input, masks: Masks) -> Ints:
-        """The number of rows; a large image counts for several."""
+        """Return the number of rows of each mask; a large image counts for several."""
         return np.full(len(masks), removal.draws * self.gradient_cost(input))
 
     def gradient_cost(self, input: Input) -> int:
-        """The number of rows that an input counts for: 1, more for a large image."""
+        """Return the number of rows that an input counts for: 1, more for a large image."""
         return max(1, input.nbytes // ROW_BYTES)
 
     def submit(self, rows: Sequence[Rows]) -> Answer:
@@ -127,22 +125,22 @@ class FunctionModel(Model):
         try:
             answer = answer_now(lambda: self._evaluate(batch if frame is None else frame.from_array(batch)))
         except Exception as error:
-            where = self._missing(batch) if is_table else None
-            if where is None or isinstance(error, PertinentError) or self.is_out_of_memory(error):
+            missing_values = self._describe_missing(batch) if is_table else ""
+            if not missing_values or isinstance(error, PertinentError) or self.is_out_of_memory(error):
                 raise
-            said = next(iter(str(error).splitlines()), "")
+            message = next(iter(str(error).splitlines()), "")
             raise InputError(
-                f"{where}; the model does not accept it: {type(error).__name__}: {said}"
+                f"{missing_values}; the model does not accept it: {type(error).__name__}: {message}"
             ) from error
         outputs = answer.outputs()
         if is_table and outputs.dtype.kind == "f" and outputs.ndim and np.isnan(outputs).any():
-            where = self._missing(batch)
-            if where is not None:
-                raise InputError(f"{where}; the model does not accept it, it answers NaN.")
+            missing_values = self._describe_missing(batch)
+            if missing_values:
+                raise InputError(f"{missing_values}; the model does not accept it, it answers NaN.")
         return answer
 
     def checked(self, outputs: Array, n: int) -> Floats:
-        """Check the answer, and log once what a single number is taken for if the user did not say."""
+        """Check the answer; log once how a single number is interpreted if the user did not say."""
         if not self._is_meaning_known and outputs.shape in ((n,), (n, 1)):
             logger.warning(
                 "The function answers with one number, which is taken for the probability of the second of "
@@ -151,35 +149,35 @@ class FunctionModel(Model):
         self._is_meaning_known = True
         return super().checked(outputs, n)
 
-    def _missing(self, batch: Array) -> str | None:
-        """The beginning of a sentence that names the columns in which table rows have no value, if any."""
-        places = np.flatnonzero(missing(batch).any(axis=0)).tolist()
-        if not places:
-            return None
-        filled = self.background is not None and missing(self.background.values[:, places]).any()
-        names = ", ".join(self.columns.names[i] if self.columns else f"column {i}" for i in places)
-        return f"The row{' (or the background)' if filled else ''} has no value (NaN) in: {names}"
+    def _describe_missing(self, batch: Array) -> str:
+        """Return the beginning of a sentence about columns with missing values; empty if there are none."""
+        columns = np.flatnonzero(missing(batch).any(axis=0)).tolist()
+        if not columns:
+            return ""
+        in_background = self.background is not None and missing(self.background.values[:, columns]).any()
+        names = ", ".join(self.columns.names[i] if self.columns else f"column {i}" for i in columns)
+        return f"The row{' (or the background)' if in_background else ''} has no value (NaN) in: {names}"
 
     def _evaluate(self, batch: Any) -> Array:
-        answer = self._named(self.function(batch))
+        answer = self._order_columns(self.function(batch))
         return np.asarray(answer.detach().cpu() if hasattr(answer, "detach") else answer)
 
-    def _named(self, answer: Any) -> Any:
-        """Rows of numbers, in the order of the model's classes, from an answer whose columns have names.
+    def _order_columns(self, answer: Any) -> Any:
+        """Return rows of numbers, in the order of the model's classes, from an answer with named columns.
 
-        Such are a data frame, mappings from label to score, and what a transformers pipeline returns.
+        Such answers are data frames, mappings from label to score, and the output of transformers pipelines.
         """
         if hasattr(answer, "columns") and hasattr(answer, "to_dict"):
             answer = answer.to_dict("records")
         if not isinstance(answer, list) or not answer:
             return answer
         if isinstance(answer[0], list) and answer[0] and isinstance(answer[0][0], Mapping):
-            answer = [{each["label"]: each["score"] for each in row} for row in answer]
+            answer = [{entry["label"]: entry["score"] for entry in row} for row in answer]
         if not isinstance(answer[0], Mapping):
             return answer
         if set(answer[0]) == {"label", "score"}:
             raise ModelError(
-                "The model answered with the best label of each input alone, but the scores of all are "
+                "The model answered only with the best label of each input, but the scores of all labels are "
                 "needed: call a pipeline with top_k=None."
             )
         names = self.classes or tuple(map(str, answer[0]))
@@ -187,8 +185,8 @@ class FunctionModel(Model):
         for row in rows:
             if set(row) != set(names):
                 self.forget_guess()
-                wanted = ", ".join(names)
-                raise ModelError(f"The model must score {wanted} for every input, but scored {list(row)}.")
+                expected = ", ".join(names)
+                raise ModelError(f"The model must score {expected} for every input, but scored {list(row)}.")
         if not self.classes:
             self.guess_names(names)
         return [[row[name] for name in names] for row in rows]
@@ -201,7 +199,7 @@ class FunctionModel(Model):
 
 
 def split_any(raw: Any) -> Iterable[Any] | None:
-    """The inputs in a collection, or ``None`` if `raw` is itself one input, of whatever kind."""
+    """Return the inputs in a collection, or ``None`` if `raw` is one input, of any kind."""
     texts = texts_in(raw)
     if texts is not None:
         return texts
@@ -212,25 +210,24 @@ def split_any(raw: Any) -> Iterable[Any] | None:
         )
     if is_pair(raw):
         return raw if all(map(is_image_file, raw)) else None
-    numbers = isinstance(raw, list | tuple) and all(isinstance(v, int | float | np.number) for v in raw)
-    if isinstance(raw, Text) or (numbers and raw):
+    is_row = isinstance(raw, list | tuple) and all(isinstance(v, int | float | np.number) for v in raw)
+    if isinstance(raw, Text) or (is_row and raw):
         return None
     return split_collection(raw, (1, 3))
 
 
 def column_names(classes: Sequence[str], names: Sequence[str], output: Output) -> tuple[str, ...]:
-    """The names of the columns: `classes` of a classifier, `names` of a regressor's values."""
+    """Return the names of the columns: `classes` of a classifier, `names` of a regressor's values."""
     wrong, right = ("classes", "names") if output.kind == "value" else ("names", "classes")
     chosen = {"classes": classes, "names": names}
-    require(
-        len(chosen[wrong]) == 0, wrong, f"left out for output={output.name!r}, use `{right}`", chosen[wrong]
-    )
-    found = tuple(as_text(name, right) for name in chosen[right])
-    require(len(set(found)) == len(found), right, "different from each other", found)
-    return found
+    must = f"left out for output={output.name!r}, use `{right}`"
+    require(len(chosen[wrong]) == 0, wrong, must, chosen[wrong])
+    texts = tuple(as_text(name, right) for name in chosen[right])
+    require(len(set(texts)) == len(texts), right, "different from each other", texts)
+    return texts
 
 
 def _holds_images(background: Any) -> bool:
-    """Whether a background is of images: an array of them, or a list of arrays, files or PIL images."""
+    """Return whether a background is an array of images, or a list of arrays, files or PIL images."""
     is_list = isinstance(background, Sequence) or len(getattr(background, "shape", ())) > 2
     return is_list and len(background) > 0 and modality_named("image").recognises(background[0])

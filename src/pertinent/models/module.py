@@ -1,4 +1,4 @@
-"""Any `torch.nn.Module` over images or table rows."""
+"""The model of a `torch.nn.Module` over images or table rows."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ logger = logging.getLogger(__name__)
 
 
 class ModuleModel(FunctionModel):
-    """A module whose forward takes a batch of arrays and returns (rows, columns) scores.
+    """A module whose forward takes a batch of arrays and returns scores (rows, columns).
 
-    It is evaluated in eval mode, and afterwards in the mode it was in.
+    It is evaluated in eval mode, and afterwards is in its previous mode.
 
-    If `output` is not given, the first answer decides whether the scores of several classes are
-    logits or probabilities: rows of non-negative numbers that sum to one are probabilities. With a
-    single column, `output` is required.
+    Without `output`, the first answer decides whether the scores of several classes are logits or
+    probabilities: rows of non-negative numbers that sum to one are probabilities. For a single column,
+    `output` is required.
     """
 
     handlers: ClassVar[Handlers] = {
@@ -54,16 +54,16 @@ class ModuleModel(FunctionModel):
         self.module = module
         self.device, self.dtype = devices.device_and_dtype(module)
         self._n_weights = n_weights(module)
-        read = (part.in_channels for part in module.modules() if isinstance(part, torch.nn.Conv2d))
-        self._n_channels = next(read, None)
+        n_channels = (part.in_channels for part in module.modules() if isinstance(part, torch.nn.Conv2d))
+        self._n_channels = next(n_channels, None)
         super().__init__(module, output=output or "logit", **options)
-        self._output_given = output
-        self._settled = output is not None
+        self._output_option = output
+        self._is_output_known = output is not None
         if self.device.type == "cuda":
             self.first_batch, self.largest_batch, self.in_flight = 512, 65536, 2
 
     def prepare(self, raw: Any, features: Features | None = None) -> Input:
-        """Cut an image into patches, a row into columns; a string is the path of an image."""
+        """Divide an image into patches, a row into columns; a string is the path of an image."""
         return super().prepare(Path(raw) if isinstance(raw, str) else raw, features)
 
     def cut(self, modality: Modality, raw: Any, features: Features | None) -> Input:
@@ -77,7 +77,7 @@ class ModuleModel(FunctionModel):
             return devices.run(self.device, lambda: self.scores(devices.send(batch, self.device)))
 
     def refusal(self, kind: type[Question]) -> str:
-        """A module has activation maps of images alone, and none without convolutions."""
+        """Return why the module cannot answer: activation maps need images and convolutions."""
         if kind is ActivationMaps and self.modality is not None and not self.modality.input_type.is_picture:
             return NO_IMAGE.format(self.kind)
         if kind is ActivationMaps and self._n_channels is None:
@@ -85,15 +85,15 @@ class ModuleModel(FunctionModel):
         return super().refusal(kind)
 
     def evaluating(self, shape: Sequence[int]) -> AbstractContextManager[None]:
-        """Evaluate a batch of this shape; an image counts as one row for each pixel."""
+        """Return the context to evaluate a batch of this shape; each pixel of an image counts as one row."""
         return evaluating(self.module, self._n_weights * math.prod(shape) / shape[1])
 
     def identity(self) -> object:
-        """The module's code and weights."""
-        return self.module, self._output_given, self.kind, self.columns
+        """Return the module, whose digest includes its code and weights."""
+        return self.module, self._output_option, self.kind, self.columns
 
     def scores(self, batch: torch.Tensor) -> torch.Tensor:
-        """The module's output for a batch."""
+        """Return the module's output for a batch (rows, columns)."""
         scores = scores_in(self.module(batch.to(self.dtype) if self.dtype.is_floating_point else batch))
         return scores[:, None] if scores.ndim == 1 else scores
 
@@ -101,7 +101,7 @@ class ModuleModel(FunctionModel):
         """Check the answer; the first one decides what the outputs are, if the user did not say."""
         if np.ndim(outputs) == 4:
             raise unsupported_output("The module returns a map of pixels for each class.", PIXEL_SNIPPET)
-        if not self._settled and np.isfinite(outputs).all() and outputs.ndim == 2:
+        if not self._is_output_known and np.isfinite(outputs).all() and outputs.ndim == 2:
             if outputs.shape[1] == 1:
                 raise ModelError(
                     "The module answers with one number, which may mean anything: wrap it with "
@@ -116,34 +116,34 @@ class ModuleModel(FunctionModel):
                     "(labels that may be true together), 'logit' (of classes) or 'value' (a regressor)."
                 )
             logger.info("The module's outputs look like %ss; if they are not, set output=.", self.output.name)
-            self._settled = True
+            self._is_output_known = True
         return super().checked(outputs, n)
 
 
 def scores_in(answer: Any) -> torch.Tensor:
-    """The scores in what a module returned.
+    """Return the scores in the output of a module.
 
-    A tensor; the ``logits`` of a mapping or object, or the only tensor of a mapping; the first tensor
-    of a tuple.
+    They are a tensor, the ``logits`` of a mapping or object, the only tensor of a mapping, or the first
+    tensor of a tuple.
     """
-    found = answer
+    scores = answer
     if hasattr(answer, "logits"):
-        found = answer.logits
+        scores = answer.logits
     elif isinstance(answer, Mapping):
         tensors = {key: value for key, value in answer.items() if isinstance(value, torch.Tensor)}
         if "logits" not in tensors and len(tensors) != 1:
             raise ModelError(
                 f"The module returns a mapping with the keys {', '.join(map(str, answer))}, and it is not "
-                "clear which holds the scores: return that one alone, or name it 'logits'."
+                "clear which holds the scores: return only that one, or name it 'logits'."
             )
-        found = tensors.get("logits", next(iter(tensors.values())))
+        scores = tensors.get("logits", next(iter(tensors.values())))
     elif isinstance(answer, tuple | list):
-        found = next((value for value in answer if isinstance(value, torch.Tensor)), answer)
-    if isinstance(found, list) and found and isinstance(found[0], Mapping) and "boxes" in found[0]:
+        scores = next((value for value in answer if isinstance(value, torch.Tensor)), answer)
+    if isinstance(scores, list) and scores and isinstance(scores[0], Mapping) and "boxes" in scores[0]:
         raise unsupported_output("The module detects objects: it returns boxes.", BOX_SNIPPET)
-    if not isinstance(found, torch.Tensor):
+    if not isinstance(scores, torch.Tensor):
         raise ModelError(
             "The module must return a tensor of scores (rows, columns), or a mapping or tuple that holds "
             f"one, but returned {type(answer).__name__}."
         )
-    return found
+    return scores

@@ -1,4 +1,4 @@
-"""A transformers model that reads texts: an encoder with its tokenizer, and a head."""
+"""The model of a transformers network that reads texts: an encoder with its tokenizer, and a head."""
 
 from __future__ import annotations
 
@@ -47,17 +47,20 @@ logger = logging.getLogger(__name__)
 BERT_BASE = 85_000_000
 """Number of parameters in matrix products of an encoder for which a launch costs as much as 8192 tokens."""
 
-MOST_COPIED = 300_000_000
-"""Language models with more parameters are tested as they are: a copy in float32 may not fit beside them."""
+MAX_COPIED = 500_000_000
+"""Largest number of parameters of a network that is copied in float32 for tests, because of its memory."""
 
-PASS = 4
-"""Number of the largest batches that one pass may hold. Only the windows of a long text are ever more."""
+MAX_BATCHES = 4
+"""Largest size of one pass, in largest batches. Only the windows of a long text are ever more."""
+
+DEFAULT_LENGTH = 512
+"""Number of tokens that are read if neither the tokenizer nor the network has a limit."""
 
 
 def _launch_overhead(model: Any, n_weights: float) -> int:
-    """The tokens that a causal network computes while a batch is launched.
+    """Return the number of tokens that a causal network computes while a batch is launched.
 
-    A token of a larger network takes longer; a launch takes longer the more layers there are, and a decoder's
+    A token of a larger network takes longer. A launch takes longer the more layers there are, and a decoder's
     layer launches about three times as many kernels as BERT's.
     """
     n_layers = getattr(model.config, "num_hidden_layers", None) or 12
@@ -65,10 +68,10 @@ def _launch_overhead(model: Any, n_weights: float) -> int:
 
 
 class TransformerModel(Model):
-    """Wraps a transformers model and a fast tokenizer; the head says what the model reads and answers.
+    """A transformers network with a fast tokenizer and a head, which defines the inputs and the answers.
 
-    Removed tokens are not computed where that was verified to be exact (see `compaction`). The model is
-    evaluated in eval mode, and afterwards in the mode it was in.
+    Removed tokens are not computed where that is exact (see `Compaction`). The network is evaluated in eval
+    mode, and afterwards is in its previous mode.
     """
 
     handlers: ClassVar[Handlers] = {
@@ -97,32 +100,19 @@ class TransformerModel(Model):
         compaction: bool = True,
     ) -> None:
         if not getattr(tokenizer, "is_fast", False):
-            raise ModelError(
-                "The tokenizer must be a fast one: it has to say which characters a token covers."
-            )
+            raise ModelError("The tokenizer must be a fast one, which knows the characters of each token.")
         self.model = self.module = self.wrapped = model
         self.tokenizer = tokenizer
         self.device, self.dtype = devices.device_and_dtype(model)
         self._n_weights = n_weights(model)
-        if self.device.type == "cuda":
-            self.first_batch = self.largest_batch = 65536
-            self.launch_overhead = 8192
-            self.mixed_length_penalty = 0.25  # a mask rules out flash attention: 25% slower at 511 tokens
-            self.in_flight = 8
-            self.hides_by_bias = True
-            if head.is_causal:
-                self.mixed_length_penalty = 0.0  # padding at the end needs no mask
-                self.launch_overhead = _launch_overhead(model, self._n_weights)
         self.head: Head = head
         self.kind = head.kind
-        self.hides_by_bias &= self.head.default_removal == "attention-mask"
+        self.output, self.classes, self.columns_differ = head.output, head.classes, head.columns_differ
+        if self.device.type == "cuda":
+            self._set_cuda_batches()
         self.prefixes = Prefixes(self) if self.head.is_causal else None
-        self.output, self.classes = self.head.output, self.head.classes
-        self.columns_differ = self.head.columns_differ
-        parameters = inspect.signature(model.forward).parameters
-        self._arguments = set(parameters)
-        takes_any = any(own.kind is inspect.Parameter.VAR_KEYWORD for own in parameters.values())
-        self._tells_hidden_states = takes_any or self.takes("output_hidden_states")
+        parameters = inspect.signature(model.forward).parameters.values()
+        self._arguments = {parameter.name: parameter.kind for parameter in parameters}
         self._bias_check = BiasCheck(self)
         self.pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
         self.example = tokenizer("a", return_special_tokens_mask=True)
@@ -138,118 +128,139 @@ class TransformerModel(Model):
                 f"A model with a {type(self.head).__name__} cannot read long texts in windows, as the "
                 "answers to windows have no mean: leave out long_texts."
             )
-        if compaction and self._position_base is None and self.head.default_removal == "attention-mask":
+        hides_tokens = self.head.default_removal == "attention-mask"
+        if compaction and self._position_base is None and hides_tokens:
             logger.warning("Removed tokens are computed too, because the model takes no position ids.")
         compaction &= self._position_base is not None
         self.compaction = Compaction(
             self._states, self._text_of, self.max_length, self.pad_id, self.rounding, compaction
         )
-        if self.head.default_removal == "attention-mask":  # cutting tokens out needs no test
+        if hides_tokens:  # cutting tokens out needs no test
             self.compaction.holds(min(64, self.max_length))
         self.head.check_encoder(self)
 
+    def _set_cuda_batches(self) -> None:
+        self.first_batch = self.largest_batch = 65536
+        self.in_flight = 8
+        if self.head.is_causal:  # padding at the end needs no mask
+            self.launch_overhead = _launch_overhead(self.model, self._n_weights)
+        else:
+            self.launch_overhead = 8192
+            self.mixed_length_penalty = 0.25  # a mask rules out flash attention: 25% slower at 511 tokens
+        self.hides_by_bias = self.head.default_removal == "attention-mask"
+
     def identity(self) -> object:
-        """The weights, the vocabulary, how much of a text is read, and the head's settings."""
-        own = self.model, self.output.to_dict(), self.tokenizer.get_vocab(), self.max_length
+        """Return the weights, the vocabulary, the number of tokens that are read, and the head's settings."""
+        network = self.model, self.output.to_dict(), self.tokenizer.get_vocab(), self.max_length
         windows = () if self.windows is None else ("windows", self.windows.overlap)
         settings = (*self.head.settings, *windows)
-        return (own, *settings) if settings else own
+        return (network, *settings) if settings else network
 
     def in_transformers(self) -> tuple[Any, Any]:
-        """The network and the tokenizer as objects of transformers: those of the embedded models are not."""
+        """Return the network and the tokenizer as objects of transformers, also for an embedded model."""
         if not hasattr(self.model, "in_transformers"):
             return self.model, self.tokenizer
         return self.model.in_transformers(), self.tokenizer.in_transformers()
 
+    # -- inputs --------------------------------------------------------------------------------------
+
     def prepare(self, raw: Any, features: Features | None = None) -> TextInput:
-        """Tokenise a text and find the tokens of each feature."""
-        own = self.head.prepare(raw, features, self)
-        if own is not None:
-            return own
+        """Tokenize a text, and find the tokens of each feature."""
+        prepared = self.head.prepare(raw, features, self)
+        if prepared is not None:
+            return prepared
         text = self.head.text_of(raw, self)
         reading = self.tokenizer, self.max_length, self.windows
         input = tokenize_text(text, "words" if features is None else features, *reading)
-        if features is None and (cut := default_features(n_words := input.n_features)) != "words":
-            notes = long_text_notes(cut, n_words)
-            input = replace(tokenize_text(text, cut, *reading), notes=notes)
+        if features is None and (coarser := default_features(n_words := input.n_features)) != "words":
+            notes = long_text_notes(coarser, n_words)
+            input = replace(tokenize_text(text, coarser, *reading), notes=notes)
         assert input.tokens is not None
-        if input.tokens.lengths:
-            input = replace(input, notes=(self._windows_note(input.tokens), *input.notes))
+        if n_windows := len(input.tokens.lengths):
+            values = "values" if self.output.kind == "value" else "probabilities"
+            windows = f"{n_windows:,} windows of at most {self.max_length} tokens"
+            note = f"read in {windows}: the mean of their {values} is explained"
+            input = replace(input, notes=(note, *input.notes))
         self.head.check_input(input, self)
         if input.truncation is not None:
             self._warn_of_truncation(input.truncation)
         return input
 
-    def _windows_note(self, tokens: Tokens) -> str:
-        """What a text that is read in windows says of itself."""
-        means = "values" if self.output.kind == "value" else "probabilities"
-        windows = f"{len(tokens.lengths):,} windows of at most {self.max_length} tokens"
-        return f"read in {windows}: the mean of their {means} is explained"
-
     def _warn_of_truncation(self, truncation: Truncation) -> None:
-        """Log a warning for the first text that is truncated; each input says itself whether it is."""
+        """Log a warning for the first truncated text; the notes of each input say whether it is truncated."""
         if self._warned_of_truncation:
             logger.debug("A text was %s.", truncation)
         else:
-            way = "; long_texts='windows' reads all of it" if self.head.reads_windows else ""
-            told = "A text was %s%s. There may be more: see `Explanation.notes`."
-            logger.warning(told, truncation, way)
+            hint = "; long_texts='windows' reads all of it" if self.head.reads_windows else ""
+            logger.warning("A text was %s%s. There may be more: see `Explanation.notes`.", truncation, hint)
             self._warned_of_truncation = True
 
     def split(self, raw: Any) -> Iterable[Any] | None:
-        """The texts in `raw`, if it holds several."""
+        """Return the inputs in `raw`, if it holds several."""
         return self.head.split(raw)
 
+    def default_removal(self, input: Any) -> str:
+        """Return the head's default removal."""
+        return self.head.removal_of(input)
+
+    # -- answers -------------------------------------------------------------------------------------
+
     def forget(self) -> None:
-        """Forget what was derived from the parameters."""
+        """Discard what was derived from the parameters, because they have changed."""
         super().forget()
         self.head.forget()
         if self.prefixes is not None:
             self.prefixes.forget()
 
     def columns_of(self, input: Input) -> tuple[str, ...]:
-        """The names of the head's columns for this input."""
+        """Return the names of the head's columns for this input."""
         return self.head.columns_of(input)
 
     def details(self, input: Any) -> dict[str, str]:
-        """What the head adds to its prediction."""
+        """Return the head's facts about the prediction."""
         return self.head.details(input, self)
 
-    def default_removal(self, input: Any) -> str:
-        """That of the head."""
-        return self.head.removal_of(input)
-
     def as_scale(self, input: Input, outputs: Floats, scale: Scale) -> Floats:
-        """The head's rows for this input on the given scale."""
+        """Convert the head's rows for this input to the scale."""
         return self.head.as_scale(input, outputs, scale)
 
     def cost(self, removal: Removal, input: Any, masks: Masks) -> Ints:
-        """The number of tokens that will be computed for each mask."""
-        if not self._drops(removal.hides, input.tokens.longest):
+        """Return the number of tokens that are computed for each mask."""
+        drops = removal.hides == "tokens and positions" or (
+            removal.hides == "tokens" and self.compaction.holds(input.tokens.longest)
+        )
+        if not drops:
             return np.full(len(masks), len(input.tokens.ids) * removal.draws)
         counts = input.token_counts
         kept = masks.astype(np.float32) @ counts[:-1] + counts[-1]
         # At least 1: a row without tokens is rejected later, but until then it must count as a row.
         return np.asarray(np.maximum(1, kept).astype(np.int64))
 
+    def gradient_cost(self, input: Input) -> int:
+        """Return the number of tokens: a gradient needs the removed ones, too."""
+        return input.length
+
     def submit(self, rows: Sequence[Rows]) -> Answer:
-        """Run the model on the rows of many texts at once."""
-        own = self.head.batch([part for part in rows if isinstance(part, TokenRows)])
-        compact = [part.renumber or self.compaction.holds(part.attend.shape[1]) for part in own.parts]
-        batch = collate(own.parts, compact, self.pad_id)
-        own.lay_out(compact, self.device)
+        """Run the network on rows of many texts together."""
+        head_batch = self.head.batch([part for part in rows if isinstance(part, TokenRows)])
+        parts = head_batch.parts
+        compact = [part.renumber or self.compaction.holds(part.attend.shape[1]) for part in parts]
+        batch = collate(parts, compact, self.pad_id)
+        head_batch.lay_out(compact, self.device)
         with self.evaluating(batch.ids.shape):
-            answer = devices.run(self.device, lambda: own.scores(self._answer_in_passes(batch, own.parts)))
-        return Answer(lambda: own.collect(answer.outputs()), answer.seconds, answer.done)
+            answer = devices.run(self.device, lambda: head_batch.scores(self._answer_in_passes(batch, parts)))
+        return Answer(lambda: head_batch.collect(answer.outputs()), answer.seconds, answer.done)
 
     def answer(self, batch: TokenBatch, **options: Any) -> torch.Tensor:
-        """The network's answer to a batch, before the head turns it into rows of numbers."""
+        """Return the network's answer to a batch, before the head converts it to rows of numbers."""
         return self.head.answer_of(self.forward(batch, **options))
 
     @contextmanager
     def keeping_hidden_states(self) -> Iterator[None]:
         """Keep the last hidden states of whole texts that are answered, for a network that reads them."""
-        if self.hidden_states is not None or self.prefixes is not None or not self._tells_hidden_states:
+        takes_any = inspect.Parameter.VAR_KEYWORD in self._arguments.values()
+        has_states = self.takes("output_hidden_states") or takes_any
+        if self.hidden_states is not None or self.prefixes is not None or not has_states:
             yield
             return
         self.hidden_states = HiddenStates()
@@ -259,38 +270,32 @@ class TransformerModel(Model):
             self.hidden_states = None
 
     def _answer_in_passes(self, batch: TokenBatch, parts: Sequence[TokenRows]) -> torch.Tensor:
-        """The network's answer, in several passes if the windows of one text are far too many for one."""
-        step = max(1, PASS * self.largest_batch // batch.ids.shape[1])
-        rows = np.arange(len(batch.ids))
-        passes = [rows[first : first + step] for first in range(0, len(rows), step)]
+        """Return the network's answer, in several passes if the windows of one text are too many for one."""
+        step = max(1, MAX_BATCHES * self.largest_batch // batch.ids.shape[1])
         answer = self.answer if self.prefixes is None else self.prefixes.answer
-        if len(passes) == 1 and self.hidden_states is not None:
-            found = self.forward(batch, output_hidden_states=True)
-            if getattr(found, "hidden_states", None) is not None:
-                self.hidden_states.keep(parts, found.hidden_states[-1])
-            return self.head.answer_of(found)
-        if len(passes) == 1:
+        if len(batch.ids) > step:
+            firsts = range(0, len(batch.ids), step)
+            return torch.cat([answer(batch[first : first + step]) for first in firsts])
+        if self.hidden_states is None:
             return answer(batch)
-        return torch.cat([answer(batch.pick(own)) for own in passes])
+        output = self.forward(batch, output_hidden_states=True)
+        if getattr(output, "hidden_states", None) is not None:
+            self.hidden_states.keep(parts, output.hidden_states[-1])
+        return self.head.answer_of(output)
 
     def evaluating(self, shape: Sequence[int]) -> AbstractContextManager[None]:
-        """Evaluate a batch of this shape (rows, tokens …)."""
+        """Return the context to evaluate a batch of this shape (rows, tokens, …)."""
         work = self._n_weights * shape[0] * shape[1]
         return evaluating(self.model, work, partial(devices.disable_onednn, self.device, self.dtype))
 
-    def gradient_cost(self, input: Input) -> int:
-        """The number of all tokens: a gradient needs the removed ones, too."""
-        return input.length
-
     def weighs_attention(self, length: int) -> bool:
-        """Whether the attention to each token can be weighted, in texts of this length."""
+        """Return whether the attention to each token can be weighted, in texts of this length."""
         return self.dtype != torch.float16 and self._bias_check.holds(length, weighted=True)
 
-    def _drops(self, hides: str, length: int) -> bool:
-        return hides == "tokens and positions" or (hides == "tokens" and self.compaction.holds(length))
+    # -- the network ---------------------------------------------------------------------------------
 
     def forward(self, batch: TokenBatch, model: Any = None, **options: Any) -> Any:
-        """Run the model (or the given copy of it) with only the arguments it accepts."""
+        """Run the network, or a copy of it, with only the arguments it accepts."""
         by_bias = self.hides_by_bias and model is None
         model = self.model if model is None else model
         positions = batch.positions + (self._position_base or 0)
@@ -307,14 +312,15 @@ class TransformerModel(Model):
             options["attention_mask"] = self._attention_mask(batch.attend, by_bias)
         if self._position_base is not None and (batch.attend is not None or not self.head.is_causal):
             options["position_ids"] = positions
-        if "token_type_ids" in self._arguments and "token_type_ids" in self.example:
+        if self.takes("token_type_ids") and "token_type_ids" in self.example:
             options["token_type_ids"] = types
         return self.head.network(model)(**options)
 
     def _attention_mask(self, attend: Masks, by_bias: bool) -> torch.Tensor:
-        """A bias on attention scores if possible: transformers inspects a mask, so CUDA must synchronise.
+        """Return a mask, or a bias if possible: transformers inspects a mask, so CUDA must synchronise.
 
-        Not possible if all tokens of a row are hidden: it would attend to all equally, even to padding.
+        A bias is impossible if all tokens of a row are hidden: it would attend to all equally, also to
+        padding.
         """
         mask = devices.send(attend.astype(np.int64), self.device)
         by_bias = by_bias and bool(attend.any(axis=1).all())
@@ -323,27 +329,28 @@ class TransformerModel(Model):
         return mask
 
     def takes(self, argument: str) -> bool:
-        """Whether the network takes an argument of this name."""
+        """Return whether the network has an argument of this name."""
         return argument in self._arguments
 
     def embed(self, batch: TokenBatch, model: Any = None) -> torch.Tensor:
-        """The word embeddings of a batch (rows, tokens, width); those that a removal zeroes are zero."""
+        """Return the word embeddings of a batch (rows, tokens, width); zero at `batch.zeroed`."""
         model = self.model if model is None else model
-        embeddings = model.get_input_embeddings()(devices.send(batch.ids, self.device))
+        embeddings: torch.Tensor = model.get_input_embeddings()(devices.send(batch.ids, self.device))
         if batch.zeroed is None:
-            return embeddings  # type: ignore[no-any-return]
-        return embeddings * devices.send(~batch.zeroed, self.device)[..., None]  # type: ignore[no-any-return]
+            return embeddings
+        return embeddings * devices.send(~batch.zeroed, self.device)[..., None]
+
+    # -- tests of the network ------------------------------------------------------------------------
 
     @property
     def is_tested_as_it_is(self) -> bool:
-        """Whether no copy in float32 is made for tests."""
-        is_large = self.head.default_removal != "attention-mask" and self._n_weights > MOST_COPIED
-        return self.dtype == torch.float32 or is_large
+        """Return whether tests use the network itself, not a copy in float32."""
+        return self.dtype == torch.float32 or self._n_weights > MAX_COPIED
 
     def exactly(self, batch: TokenBatch, **options: Any) -> Any:
-        """The network's output computed in float32, so that rounding does not hide differences.
+        """Return the network's output computed in float32, so that rounding does not hide differences.
 
-        That of a large language model is computed as it is: see `alike`.
+        A large network computes it in its dtype: see `alike`.
         """
         exact = self.model if self.is_tested_as_it_is else copy.deepcopy(self.model).float()
         work = self._n_weights * batch.ids.size
@@ -352,59 +359,66 @@ class TransformerModel(Model):
 
     @property
     def rounding(self) -> float:
-        """The largest relative difference of two results of `exactly` that counts as rounding."""
+        """Return the largest relative difference of two results of `exactly` that counts as rounding."""
         dtype = self.dtype if self.is_tested_as_it_is else torch.float32
         return TOLERANCES.get(dtype, TOLERANCES[torch.bfloat16])
 
     def alike(self, found: torch.Tensor, expected: torch.Tensor) -> bool:
-        """Return whether two results of `exactly` are the same up to rounding."""
+        """Return whether two results of `exactly` are equal up to rounding."""
         return relative_difference(found, expected) <= self.rounding
 
     def _states(self, batch: TokenBatch) -> States:
         with without_new_hooks(self.model):
-            found = self.exactly(batch, output_hidden_states=True)
-        answer = self.head.answer_of(found)
-        of_tokens = [answer, answer[:, 0]] if answer.ndim == 3 else [answer]
-        return [*found.hidden_states, *of_tokens]
+            output = self.exactly(batch, output_hidden_states=True)
+        answer = self.head.answer_of(output)
+        answers = [answer, answer[:, 0]] if answer.ndim == 3 else [answer]
+        return [*output.hidden_states, *answers]
 
     def _find_position_base(self) -> int | None:
-        """The position id of the first token (RoBERTa counts from pad_id + 1), if the model takes any."""
-        if "position_ids" not in self._arguments:
+        """Return the position id of the first token (RoBERTa: pad_id + 1), if there are position ids."""
+        if not self.takes("position_ids"):
             return None
         plain = self.whole_text(12)
-        self._position_base = None
         default = self._states(plain)
         for base in (0, self.pad_id + 1):
             self._position_base = base
             try:
-                found = self._states(plain)
+                states = self._states(plain)
             except (RuntimeError, IndexError):
                 continue
-            if all(self.alike(a, b) for a, b in zip(found, default, strict=True)):
+            if all(self.alike(a, b) for a, b in zip(states, default, strict=True)):
                 return base
         return None
 
-    def _find_max_length(self, wanted: int | None) -> int:
+    def _find_max_length(self, max_length: int | None) -> int:
+        """Return the largest number of tokens of a text."""
         limits = [self.tokenizer.model_max_length]
         positions = getattr(self.model.config, "max_position_embeddings", None)
         if positions is not None and positions > 0:
             limits.append(positions - (self._position_base or 0))
-        longest = int(min(limits)) if min(limits) < 10**9 else 512
-        if wanted is not None and not 4 <= wanted <= longest:
-            raise ModelError(f"`max_length` must be between 4 and {longest}, but got {wanted}.")
-        return wanted or longest
+        limit = int(min(limits))
+        if limit >= 10**9:  # transformers' value for no limit is larger
+            if max_length is None:
+                logger.info(
+                    "The model has no limit of tokens: %d are read; max_length= sets another number.",
+                    DEFAULT_LENGTH,
+                )
+            return max_length or DEFAULT_LENGTH
+        if max_length is not None and not 4 <= max_length <= limit:
+            raise ModelError(f"`max_length` must be between 4 and {limit}, but got {max_length}.")
+        return max_length or limit
 
     def _text_of(self, length: int) -> Tokens:
         special = np.array(self.example["special_tokens_mask"], dtype=np.bool_)
         return stretch(np.array(self.example["input_ids"]), special, self.words, length)
 
     def whole_text(self, length: int) -> TokenBatch:
-        """A batch of one text of that length, with nothing hidden."""
+        """Return a batch of one text of that length, with nothing hidden."""
         text = self._text_of(length)
         return TokenBatch(text.ids[None], text.types[None], np.arange(len(text.ids))[None], None, None)
 
     @cached_property
     def words(self) -> Ints:
-        """The ids of all tokens that are not special."""
-        known = min(len(self.tokenizer), self.model.config.vocab_size)
-        return np.setdiff1d(np.arange(known), self.tokenizer.all_special_ids)
+        """Return the ids of all tokens that are not special."""
+        n_ids = min(len(self.tokenizer), self.model.config.vocab_size)
+        return np.setdiff1d(np.arange(n_ids), self.tokenizer.all_special_ids)

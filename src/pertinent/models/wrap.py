@@ -1,4 +1,4 @@
-"""`wrap` turns anything that can be explained into a `Model`."""
+"""`wrap` makes a `Model` of anything that can be explained."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ if TYPE_CHECKING:
 
 _ACCEPTED = (
     "a transformers text-classification, image-classification, question-answering or text-generation "
-    "pipeline; a (model, "
-    "tokenizer) or (model, image processor) pair; a torch.nn.Module over images or table rows; a fitted "
-    "scikit-learn classifier or regressor; or a function from inputs to rows of numbers"
+    "pipeline; a (model, tokenizer) or (model, image processor) pair; a torch.nn.Module over images or table "
+    "rows; a fitted scikit-learn classifier or regressor; or a function from inputs to rows of numbers"
 )
 
 
 def wrap(thing: Any, **options: Any) -> Model:
-    """Make a model out of `thing`, so that it can be explained.
+    """Wrap a model, so that it can be explained.
 
     Parameters
     ----------
@@ -31,29 +30,34 @@ def wrap(thing: Any, **options: Any) -> Model:
         A transformers text-classification, image-classification, question-answering or text-generation
         pipeline; a ``(model, tokenizer)`` or ``(model, image_processor)`` pair; a ``torch.nn.Module`` over
         images or table rows; a fitted scikit-learn classifier or regressor (or one with the same interface:
-        xgboost, lightgbm); or a function from inputs to rows of numbers. A module is left in the mode it
-        is in.
+        xgboost, lightgbm); or a function from inputs to rows of numbers. A module stays in the mode it is in.
     **options
-        ``output`` — what the numbers mean: ``"probability"`` or ``"logit"`` of classes,
-        ``"label-probability"`` or ``"label-logit"`` of labels that may be true together, ``"value"``
-        of a regressor; detected from the model if possible, else ``"probability"``. ``classes`` —
-        names of classes or labels; ``names`` — of a regressor's values; ``unit`` — the unit of
-        the values. For functions, estimators and modules: ``kind`` — ``"text"``, ``"image"`` or
-        ``"table"`` if the input does not show it; ``background`` — table rows to fill removed columns
-        from, or images to draw baselines from (of image classifiers, too); ``columns`` — names of the
-        columns; ``groups`` — columns that are one feature, such as one-hot columns. For transformers that
-        read texts: ``max_length`` — the most tokens that are read together; ``long_texts`` — what is done
-        with texts that have more: ``"truncate"`` (by default), or for classifiers and regressors
-        ``"windows"``, which overlap and whose mean is the answer; ``"windows:64"`` share 64 tokens with the
-        next, by default a quarter; ``compaction`` — ``False`` to always compute removed tokens. For models
-        that answer a question with a span of a context: ``fix_question`` — ``False`` if words of the question
-        are features, too; ``max_answer_length`` — the most tokens of an answer, 30 by default;
-        ``no_answer`` — ``True`` if the model may answer that there is none. For generative language models:
-        ``max_new_tokens`` — the most tokens of an answer that the model writes itself, 64 by default;
-        ``length_normalised`` — ``True`` to divide the log-likelihood of an answer by its number of tokens;
-        ``value`` — instead of the likelihood, the value of the answers that the model writes anew when parts
-        of a prompt are removed: ``"overlap"`` of their words with those of the answer that is explained, or a
-        function from a list of new answers and that answer to a number for each.
+        ``output`` — the meaning of the numbers: ``"probability"`` or ``"logit"`` of classes,
+        ``"label-probability"`` or ``"label-logit"`` of labels that may be true together, ``"value"`` of a
+        regressor; detected from the model if possible, else ``"probability"``. ``classes`` — names of classes
+        or labels; ``names`` — names of a regressor's values; ``unit`` — the unit of the values.
+
+        For functions, estimators and modules: ``kind`` — ``"text"``, ``"image"`` or ``"table"`` if the
+        input does not show it; ``background`` — table rows to fill removed columns from, or images to
+        draw baselines from (also for image classifiers); ``columns`` — names of the columns; ``groups`` —
+        columns that are one feature, such as one-hot columns.
+
+        For transformers that read texts: ``max_length`` — the largest number of tokens that are read
+        together; ``long_texts`` — what to do with longer texts: ``"truncate"`` (default) or, for
+        classifiers and regressors, ``"windows"``, which overlap and whose mean is the answer;
+        ``"windows:64"`` share 64 tokens with the next, by default a quarter; ``compaction`` — ``False``
+        to always compute removed tokens.
+
+        For models that answer a question with a span of a context: ``fix_question`` — ``False`` if words of
+        the question are features, too; ``max_answer_length`` — the largest number of tokens of an answer, 30
+        by default; ``no_answer`` — ``True`` if the model may answer that there is none.
+
+        For generative language models: ``max_new_tokens`` — the largest number of tokens of an answer
+        that the model writes, 64 by default; ``length_normalised`` — ``True`` to divide the
+        log-likelihood of an answer by its number of tokens; ``value`` — explain a value of the answers
+        that the model writes anew when parts of a prompt are removed, instead of the likelihood:
+        ``"overlap"`` of their words with those of the explained answer, or a function from a list of new
+        answers and the explained answer to a number for each new answer.
 
     Examples
     --------
@@ -69,7 +73,7 @@ def wrap(thing: Any, **options: Any) -> Model:
         head, model, reader = _find_head(thing)
         _check_options(head.name, options, head.options())
         return head.wrap(model, reader, **options)
-    kind, model_class = _find_kind(thing)
+    kind, model_class = _find_class(thing)
     _check_options(kind, options, constructor_options(model_class))
     return model_class(thing, **options)
 
@@ -98,8 +102,8 @@ def _find_head(thing: Any) -> tuple[type[RegisteredHead], Any, Any]:
     raise ModelError(f"The pipeline's task is {thing.task!r}; only {tasks} can be explained.")
 
 
-def _find_kind(thing: Any) -> tuple[str, type[FunctionModel]]:
-    """Return what a thing that transformers has not made is called, and the class that wraps it."""
+def _find_class(thing: Any) -> tuple[str, type[FunctionModel]]:
+    """Return the kind of an object without a head, and the class that wraps it."""
     if any(cls.__name__ == "PreTrainedModel" for cls in type(thing).__mro__):
         raise ModelError(
             "A transformers model needs its tokenizer or image processor: wrap((model, tokenizer))."
@@ -110,9 +114,9 @@ def _find_kind(thing: Any) -> tuple[str, type[FunctionModel]]:
 
         return "module", ModuleModel
     if hasattr(thing, "predict_proba") or (hasattr(thing, "fit") and hasattr(thing, "predict")):
-        _check_estimator(thing)
-        from pertinent.models.estimator import EstimatorModel
+        from pertinent.models.estimator import EstimatorModel, check_estimator
 
+        check_estimator(thing)
         return "estimator", EstimatorModel
     if callable(thing):
         return "function", FunctionModel
@@ -120,29 +124,6 @@ def _find_kind(thing: Any) -> tuple[str, type[FunctionModel]]:
         f"Cannot wrap {type(thing).__name__}. Accepted: {_ACCEPTED}. For anything else wrap a function that "
         "calls it."
     )
-
-
-def _check_estimator(thing: Any) -> None:
-    """Raise an error unless it is fitted, and gives probabilities if it is a classifier."""
-    from pertinent._optional import optional
-
-    if hasattr(thing, "__sklearn_tags__") or hasattr(thing, "_estimator_type"):
-        is_regressor = bool(optional("sklearn.base").is_regressor(thing))
-    else:
-        is_regressor = not hasattr(thing, "predict_proba")
-    if not is_regressor and not hasattr(thing, "predict_proba"):
-        raise ModelError(
-            f"{type(thing).__name__} has no predict_proba, so it gives no class probabilities; "
-            "wrap it in sklearn.calibration.CalibratedClassifierCV, or pass a function."
-        )
-    is_fitted = is_regressor or hasattr(thing, "classes_")
-    if is_regressor and hasattr(thing, "__sklearn_tags__"):
-        try:
-            optional("sklearn.utils.validation").check_is_fitted(thing)
-        except optional("sklearn.exceptions").NotFittedError:
-            is_fitted = False
-    if not is_fitted:
-        raise ModelError(f"The {type(thing).__name__} is not fitted: call its fit() first.")
 
 
 def _is_module(thing: Any) -> bool:

@@ -51,7 +51,7 @@ class ThompsonSearch(LocalSearch):
     1. Evaluate `initial` uniform random sets; with `start` the first is the set that this method chose.
     2. Fit a Bayesian linear model :math:`y \approx \theta^\top e` of the target's log-odds y (negated for
        comprehensiveness; for a regressor the objective), in which a set e that differs from the best one in h
-       features has the weight :math:`\exp(-\texttt{near} \cdot h / k)`; noise and prior variance maximise the
+       features has the weight :math:`\exp(-\mathtt{near} \cdot h / k)`; noise and prior variance maximise the
        marginal likelihood.
     3. Draw `batch` samples of θ from the posterior, more if there are many answers. Each proposes the k
        features with the largest θ. A share `local` of them starts from one of the three best sets and makes
