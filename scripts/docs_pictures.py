@@ -97,6 +97,7 @@ def draw_all(folder: Path) -> None:
     sources = ["Omar lives in Oslo. It rains today.", "Nora lives in Rome.", "Pia keeps the lamp."]
     prompt = pertinent.Prompt("Where does Nora live? Answer:", sources=sources)
     answer = pertinent.explain(pertinent.load("recall"), prompt, features="sentences")
+    assert isinstance(answer, pertinent.Explanation)
     cards(folder, {"explanation": review, "answer": answer})
     report(folder, several)
     web_pages(folder)

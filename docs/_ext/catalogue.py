@@ -90,7 +90,9 @@ class FittedMethods(Rst):
     def lines(self) -> Iterator[str]:
         """Yield a table and a section for each method."""
         classes = learned_methods.all()
-        yield from table(("method", "summary"), [(f"`{n}`_", sentence(c.summary)) for n, c in classes.items()])
+        yield from table(
+            ("method", "summary"), [(f"`{n}`_", sentence(c.summary)) for n, c in classes.items()]
+        )
         for name, cls in classes.items():
             spec = cls.learner.spec
             kinds = " and ".join(spec.modalities or ("all kinds of input",))

@@ -12,11 +12,12 @@ ENTRY = re.compile(r"^([*\w]+(?:, [*\w]+)+)\n((?:[ ].*\n|\n)+)", re.MULTILINE)
 """Several names with one text in a numpydoc section."""
 
 
-def split_names(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+def split_names(app: Sphinx, *arguments: Any) -> None:
     """Repeat the text of several names for each name, because napoleon reads only the last one."""
+    lines: list[str] = arguments[-1]
 
     def repeat(match: re.Match[str]) -> str:
-        return "".join(f"{each}\n{match[2].rstrip()}\n" for each in match[1].split(", ")) + "\n"
+        return "".join(f"{name}\n{match[2].rstrip()}\n" for name in match[1].split(", ")) + "\n"
 
     lines[:] = ENTRY.sub(repeat, "\n".join(lines) + "\n").splitlines()
 

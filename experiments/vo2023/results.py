@@ -78,7 +78,7 @@ def published_clusters(words: Sequence[str]) -> float:
 
     It joins words that have a relative in common, and every known word has the relative "similar".
     """
-    known = {word: bool(senses(word).own) for word in words}
+    known = {word: bool(senses(word).direct) for word in words}
     return float(any(known.values()) + list(known.values()).count(False))
 
 

@@ -85,7 +85,9 @@ def test_the_dtypes_of_the_background_are_kept(number):
     one = pertinent.explain(model, PEOPLE.iloc[0].to_dict(), "kernel-shap")
     np.testing.assert_array_equal(one.scores, found[0].scores)
     assert len(pertinent.explain(model, {**PEOPLE.iloc[0], "job": None}, "kernel-shap").scores) == 4
-    with pytest.raises(InputError, match="'job' must hold one of the categories clerk, cook, nurse, got 'king'"):
+    with pytest.raises(
+        InputError, match="'job' must hold one of the categories clerk, cook, nurse, got 'king'"
+    ):
         pertinent.explain(model, {**PEOPLE.iloc[0], "job": "king"}, "kernel-shap")
 
 

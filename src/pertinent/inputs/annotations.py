@@ -59,17 +59,17 @@ def _mark(array: Array, input: Input) -> Masks:
     if array.dtype == np.bool_:
         if array.shape != (d,):
             raise InputError(
-                f"`annotations` must have a boolean for each of the {d} features, but have shape {array.shape}."
+                f"`annotations` must have a boolean for each of the {d} features, got shape {array.shape}."
             )
         return array
     if array.ndim == 1 and array.dtype.kind in "iu":
         if len(np.unique(array)) < len(array):
             raise InputError(
-                "`annotations` of whole numbers are numbers of features, each once: use booleans to mark by 0 "
-                f"and 1, got {got}."
+                "`annotations` of integers are indices of features without duplicates: use booleans to mark "
+                f"by 0 and 1, got {got}."
             )
         if array.min() < 0 or array.max() >= d:
-            raise InputError(f"`annotations` must be numbers of features from 0 to {d - 1}, but got {got}.")
+            raise InputError(f"`annotations` must be indices of features from 0 to {d - 1}, but got {got}.")
         return np.isin(np.arange(d), array)
     if array.ndim == 1 and array.dtype.kind == "U":
         for name in array.tolist():

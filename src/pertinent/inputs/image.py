@@ -351,7 +351,7 @@ class ImageModality(Modality):
     drawing = "pertinent.rendering.drawings.image:ImageDrawing"
 
     def recognises(self, raw: Any) -> bool:
-        """Return whether `raw` is a path, the name of an image file, a PIL image, or an array of at least 2D."""
+        """Return whether `raw` is a path, the name of an image file, a PIL image, or a 2D or larger array."""
         is_array = hasattr(raw, "shape") and len(raw.shape) > 1 and not hasattr(raw, "iterrows")
         return is_array or isinstance(raw, Path) or hasattr(raw, "getbands") or is_image_file(raw)
 

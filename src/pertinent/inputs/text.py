@@ -92,7 +92,7 @@ class Text:
         texts = {key: value for key, value in raw.items() if value is not None}
         for keys, fixed in FORMS.items():
             if set(keys) == set(texts) and all(isinstance(text, str) for text in texts.values()):
-                return cls(*(texts[key] for key in keys), fixed=fixed)
+                return cls(texts[keys[0]], texts[keys[1]] if len(keys) > 1 else None, fixed)
         raise InputError(
             "A text as a mapping must have the keys 'text'; 'text' and 'text_pair'; 'premise' "
             "and 'hypothesis'; 'query' and 'document' (query fixed); or 'question' and 'context' (question "
