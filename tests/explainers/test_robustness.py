@@ -10,7 +10,7 @@ from pertinent.errors import ModelError, SettingError
 from pertinent.explainers.base import Task, explainers
 from pertinent.explainers.robustness.base import from_order
 from pertinent.masks import all_coalitions
-from pertinent.rendering.wording import says_nothing
+from pertinent.rendering.wording import uninformative_reason
 
 D = 12
 
@@ -195,7 +195,7 @@ def test_constant_models_and_regressors_are_told():
             pertinent.explain(constant, np.ones(4), method, progress=False, **settings)
     for method in ("one-step-banzhaf", "meaningful-perturbation"):
         e = pertinent.explain(constant, np.ones(4), method, progress=False)
-        assert says_nothing(e) == "No feature moves the prediction measurably: the largest score is 0."
+        assert uninformative_reason(e).startswith("No feature moves the prediction measurably")
     with pytest.raises(SettingError, match="a plain value is no decision"):
         pertinent.explain(pertinent.load("diabetes"), np.zeros(10), "greedy", progress=False)
 

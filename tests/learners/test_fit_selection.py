@@ -298,16 +298,16 @@ def test_scores_of_sampled_features_are_their_chances(model, fits, method):
         assert e.scores.min() >= 0
         assert e.scores.sum() == pytest.approx(1.0)
     assert "matters for" in found[0].to_html()
-    assert "speaks against" not in found[0].to_html()
+    assert "opposes" not in found[0].to_html()
 
 
 @pytest.mark.parametrize(
     ("settings", "told", "untold"),
     [
-        ({}, "speaks against", "matters for"),
-        ({"trained": "both"}, "speaks against", "matters for"),
-        ({"trained": "both", "infer": "selector"}, "matters for", "speaks against"),
-        ({"trained": "selector"}, "matters for", "speaks against"),
+        ({}, "opposes", "matters for"),
+        ({"trained": "both"}, "opposes", "matters for"),
+        ({"trained": "both", "infer": "selector"}, "matters for", "opposes"),
+        ({"trained": "selector"}, "matters for", "opposes"),
     ],
 )
 def test_chances_of_a_selector_speak_against_nothing(model, settings, told, untold):

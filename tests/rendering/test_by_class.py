@@ -154,7 +154,7 @@ def test_the_terminal_without_colours_marks_words_and_sets(three):
     text = "\n".join(lines)
     assert text.count("*") == 7  # six members of sets, and the legend
     assert "* the top 40% of features for each class" in text
-    assert "+ supports the class, # strongly   - speaks against the class, = strongly" in text
+    assert "+ supports the class, # strongly   - opposes the class, = strongly" in text
 
 
 def test_panels_that_do_not_fit_stand_below(three):

@@ -235,7 +235,7 @@ def test_a_lone_surrogate_does_not_stop_a_page(text, tmp_path):
 
 
 def test_only_explanations_can_be_reported():
-    with pytest.raises(InputError, match="made of explanations"):
+    with pytest.raises(InputError, match="`explanations` must be"):
         report(["text"])
 
 

@@ -117,7 +117,7 @@ def test_long_texts_are_shortened_to_the_words_that_act(text):
     assert named == sorted({i for arc in short.arcs for i in (arc.i, arc.j)})
     assert "…" in [word.text for word in short.words]
     for arc in short.arcs:
-        places = {word.feature: word.place for word in short.words}
+        places = {word.feature: word.centre for word in short.words}
         assert (places[arc.i], places[arc.j]) == (arc.left, arc.right)
 
 

@@ -38,7 +38,7 @@ def test_a_waterfall_leads_from_the_base_value_to_the_prediction(linear):
 def test_scores_that_do_not_add_up_have_no_waterfall(linear):
     rows, model = linear
     e = pertinent.explain(model, rows[0], "leave-one-out", removal="mean")
-    with pytest.raises(SettingError, match="The scores of leave-one-out do not add up"):
+    with pytest.raises(SettingError, match="those of 'leave-one-out' do not"):
         e.plot_waterfall()
 
 

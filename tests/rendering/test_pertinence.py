@@ -106,14 +106,14 @@ def test_attacks_on_texts_do_not_speak_for_a_class(method):
     assert say.directions(e) == ("needed by an attack", "not needed by an attack")
     for shown in (printed(e), e.to_html()):
         assert "needed by an attack" in shown
-        assert "speaks against" not in shown
+        assert "opposes" not in shown
 
 
 def test_other_explanations_are_as_they_were():
     model = pertinent.wrap(Cross(), kind="table", output="logit", classes=["up", "down"])
     e = pertinent.explain(model, np.array([1.0, 1.0, 0.5, 0.0]), "leave-one-out", progress=False)
     assert e.pertinence is None
-    assert say.directions(e) == ("supports up", "speaks against up")
+    assert say.directions(e) == ("supports up", "opposes up")
     assert "must" not in printed(e)
     assert e.plot().legends == []
 
@@ -124,4 +124,4 @@ def test_other_explanations_are_as_they_were():
 def test_the_aim_of_an_attack_is_named(toward, named):
     model = pertinent.wrap(lambda texts: [[0.6, 0.4] for _ in texts], kind="text", classes=["a", "b"])
     e = pertinent.explain(model, "some text", "leave-one-out", progress=False)
-    assert say.aim(changed(e, settings={"toward": toward})) == named
+    assert say.attack_target(changed(e, settings={"toward": toward})) == named

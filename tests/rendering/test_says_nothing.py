@@ -15,7 +15,7 @@ from pertinent.rendering.html.explanation import show as fragment
 from pertinent.rendering.panels import panel
 from pertinent.rendering.plots.explanation import show as plot
 from pertinent.rendering.terminal.explanation import show as rendered
-from pertinent.rendering.wording import relative_scores, says_nothing
+from pertinent.rendering.wording import relative_scores, uninformative_reason
 
 SAID = "No feature moves the prediction measurably: the largest score is"
 
@@ -35,7 +35,7 @@ def printed(thing):
 @pytest.mark.parametrize("scores", [[0.0], [1e-11, -3e-12], [np.nan], [1e-10]])
 def test_rounding_errors_are_not_shaded(explanation, scores):
     e = with_scores(explanation, scores)
-    assert says_nothing(e).startswith(SAID)
+    assert uninformative_reason(e).startswith(SAID)
     assert not relative_scores(e).any()
     assert SAID in printed(rendered(e))
     assert "█" not in printed(rendered(e)).split(SAID)[1]
@@ -54,17 +54,17 @@ def test_rounding_errors_are_not_drawn(image, row):
 
 def test_scores_are_compared_with_the_prediction(row):
     tiny = with_scores(row, [3e-11, -1e-11])
-    assert says_nothing(tiny) is not None
-    assert says_nothing(changed(tiny, prediction=np.array([1e-10, 1e-11]))) is None
+    assert uninformative_reason(tiny) is not None
+    assert uninformative_reason(changed(tiny, prediction=np.array([1e-10, 1e-11]))) is None
 
 
 def test_equal_scores_are_told_from_none(row):
-    assert says_nothing(with_scores(row, [0.3])).startswith("All features have the same score")
-    assert says_nothing(with_scores(row, [0.3, 0.31])) is None
+    assert uninformative_reason(with_scores(row, [0.3])).startswith("All features have the same score")
+    assert uninformative_reason(with_scores(row, [0.3, 0.31])) is None
 
 
 def test_a_result_says_what_it_found(explanation):
-    assert says_nothing(explanation) is None
+    assert uninformative_reason(explanation) is None
 
 
 def check_of(n):

@@ -60,7 +60,9 @@ class MethodComparison:
         room = 0.06 * (max(ends) - min(ends)) or 0.1
         y = AxisScale(min(ends) - room, max(ends) + room, _HEIGHT - _BELOW, 10)
         x = AxisScale(min(costs) / 1.6, max(costs) * 1.6, y.margin, _WIDTH - 10, is_log=True)
-        places = [(x.place(cost), y.place(p.interval.mean)) for p, cost in zip(points, costs, strict=True)]
+        places = [
+            (x.position(cost), y.position(p.interval.mean)) for p, cost in zip(points, costs, strict=True)
+        ]
         names = [_LETTER * len(clipped(p.method, 28)) for p in points]
         is_left = [at + 9 + name > _WIDTH for (at, _), name in zip(places, names, strict=True)]
         starts = [
@@ -73,7 +75,9 @@ class MethodComparison:
                 "point": p,
                 "x": at,
                 "y": height,
-                "ends": (y.place(p.interval.low), y.place(p.interval.high)) if p.interval.bounds else None,
+                "ends": (y.position(p.interval.low), y.position(p.interval.high))
+                if p.interval.bounds
+                else None,
                 "name_x": at - 9 if left else at + 9,
                 "anchor": "end" if left else "start",
                 "name_y": height - 7 - _LINE * row,

@@ -219,8 +219,8 @@ def _picture(x: Floats, y: Floats, ranks: Floats | None) -> dict[str, Any]:
     colour: Callable[[int], str] = lambda i: "" if ranks is None else shade(2 * float(ranks[i]) - 1)  # noqa: E731
     size = {"width": _WIDTH, "height": _HEIGHT, "left": up.margin, "below": _HEIGHT - _BELOW}
     points = [
-        (across.place(a), up.place(b), colour(i))
+        (across.position(a), up.position(b), colour(i))
         for i, (a, b) in enumerate(zip(x.tolist(), y.tolist(), strict=True))
     ]
-    zero = up.place(0.0) if up.low < 0 < up.high else None
+    zero = up.position(0.0) if up.low < 0 < up.high else None
     return size | {"x": across, "y": up, "points": points, "zero": zero}

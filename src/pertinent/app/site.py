@@ -16,7 +16,7 @@ from pertinent.app.served_model import ServedModel
 from pertinent.app.token_auth import TokenAuth
 from pertinent.app.views import views
 from pertinent.errors import PertinentError
-from pertinent.rendering.html import own_file, style
+from pertinent.rendering.html import read_asset, style
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -38,11 +38,11 @@ class Site:
         self.views = sorted(available, key=lambda view: view.order)
         self.files = {
             "report.css": str(style("page.css")),
-            "app.css": own_file("static/app.css", __package__),
+            "app.css": read_asset("static/app.css", __package__),
         }
         for path in ("pertinent.app:static/app.css", *(path for view in self.views for path in view.files)):
             package, _, file = path.partition(":")
-            self.files[file.rpartition("/")[2]] = own_file(file, package)
+            self.files[file.rpartition("/")[2]] = read_asset(file, package)
 
     def app(self, token: str) -> ASGIApp:
         """Return the application, which answers only to clients with the token."""

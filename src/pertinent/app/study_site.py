@@ -16,7 +16,7 @@ from pertinent.app.token_auth import LOCAL, TokenAuth
 from pertinent.errors import FileError, InputError
 from pertinent.inputs.modality import modality_named
 from pertinent.rendering.drawings import drawing_of
-from pertinent.rendering.html import from_template, own_file, style
+from pertinent.rendering.html import from_template, read_asset, style
 from pertinent.study.answers import Answers, Person
 from pertinent.study.design import GRADES, Study, StudyQuestion
 
@@ -43,7 +43,7 @@ class StudySite:
         self._entering = asyncio.Lock()
         sheets = (
             str(style("page.css")),
-            *(own_file(f"static/{name}.css", _PACKAGE) for name in ("app", "study")),
+            *(read_asset(f"static/{name}.css", _PACKAGE) for name in ("app", "study")),
         )
         self.style = "\n".join(sheets)
 

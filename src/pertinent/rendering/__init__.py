@@ -1,4 +1,4 @@
-"""Display of results in the terminal, as HTML and as figures: which function shows which kind of result."""
+"""Display of results in the terminal, as HTML and as figures."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _FUNCTIONS = {
     "Attacks": "tables.show_attacks",
     "Diagnostic": "tables.show_diagnostic",
 }
-"""For each class the function that shows it, with the same name in `terminal/`, `html/` and `plots/`."""
+"""The function that shows each class; it has the same name in `terminal/`, `html/` and `plots/`."""
 
 _TABLES = {
     "terminal": ("Evaluation", "Attacks", "Diagnostic", "Importance", "Catalogue"),
     "html": ("Evaluation", "Attacks", "Diagnostic"),
 }
-"""The classes that a table shows."""
+"""The classes that are shown as tables, by form."""
 
 
 def show(result: Any, form: Form, *args: Any, **options: Any) -> Any:
-    """Return a result in one of the forms; only the module that draws it is imported."""
+    """Return a result in one of the forms; import only the module that draws it."""
     if form in ("markdown", "latex"):
         return getattr(import_module("pertinent.rendering.text_tables"), form)(result)
     if form in ("interactions", "waterfall", "curves", "pareto"):

@@ -1,4 +1,4 @@
-"""Numbers along an axis and names beside points, where a page or a figure has to place them itself."""
+"""Layout of axis ticks and point labels in pictures."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from math import ceil, floor, log10
 
 _LETTER = 7.0
-"""Width of a digit in pixels."""
+"""Width of a digit, in pixels."""
 
 
 @dataclass(frozen=True)
 class AxisScale:
-    """Numbers mapped to places in a picture, linear or logarithmic.
+    """A linear or logarithmic mapping from [low, high] to the coordinates [start, end].
 
-    >>> AxisScale(0, 10, 100, 200).place(5)
+    >>> AxisScale(0, 10, 100, 200).position(5)
     150.0
-    >>> AxisScale(1, 100, 0, 10, is_log=True).place(10)
+    >>> AxisScale(1, 100, 0, 10, is_log=True).position(10)
     5.0
     """
 
@@ -26,15 +26,15 @@ class AxisScale:
     end: float
     is_log: bool = False
 
-    def place(self, value: float) -> float:
-        """Where a number lies."""
-        low, high, at = self.low, self.high, value
+    def position(self, value: float) -> float:
+        """Return the coordinate of a value."""
+        low, high = self.low, self.high
         if self.is_log:
-            low, high, at = log10(low), log10(high), log10(value)
-        return round(self.start + (self.end - self.start) * (at - low) / ((high - low) or 1.0), 1)
+            low, high, value = log10(low), log10(high), log10(value)
+        return round(self.start + (self.end - self.start) * (value - low) / ((high - low) or 1.0), 1)
 
     def ticks(self) -> list[tuple[float, str]]:
-        """The places of a few round numbers, and the numbers.
+        """Return the coordinates and labels of a few round numbers.
 
         >>> [text for _, text in AxisScale(0.03, 0.47, 0, 1).ticks()]
         ['0.1', '0.2', '0.3', '0.4']
@@ -42,18 +42,18 @@ class AxisScale:
         ['1', '10', '100']
         """
         values = _powers(self.low, self.high) if self.is_log else _round_numbers(self.low, self.high)
-        return [(self.place(value), f"{value:g}") for value in values]
+        return [(self.position(value), f"{value:g}") for value in values]
 
     @property
     def margin(self) -> float:
-        """Return the width in pixels of the numbers beside the axis."""
+        """Return the width of the tick labels beside a vertical axis, in pixels."""
         return _LETTER * max((len(text) for _, text in self.ticks()), default=0) + 16
 
 
 def _round_numbers(low: float, high: float) -> list[float]:
     rough = (high - low) / 4 or 1.0
     power = 10.0 ** floor(log10(rough))
-    step = min((power * n for n in (1, 2, 5, 10)), key=lambda each: abs(each - rough))
+    step = min((power * n for n in (1, 2, 5, 10)), key=lambda step: abs(step - rough))
     return [round(step * i, 12) for i in range(ceil(low / step), floor(high / step) + 1)]
 
 
@@ -61,14 +61,14 @@ def _powers(low: float, high: float) -> list[float]:
     tens = [10.0**i for i in range(ceil(log10(low)), floor(log10(high)) + 1)]
     if len(tens) > 2:
         return tens
-    every = range(floor(log10(low)), ceil(log10(high)) + 1)
-    return [n * 10.0**i for i in every for n in (1, 2, 5) if low <= n * 10.0**i <= high]
+    exponents = range(floor(log10(low)), ceil(log10(high)) + 1)
+    return [n * 10.0**i for i in exponents for n in (1, 2, 5) if low <= n * 10.0**i <= high]
 
 
 def label_rows(boxes: Sequence[tuple[float, float, float]], line: float) -> list[int]:
-    """For each name, how many lines it must move up so that it covers no name before it.
+    """Return the number of lines by which each label moves up to avoid overlap with earlier labels.
 
-    A box is (left, right, height) of a name; lines are `line` apart.
+    A box is the (left, right, height) of a label; `line` is the distance of two lines.
 
     >>> label_rows([(0, 50, 0), (20, 70, 1), (90, 120, 0), (60, 100, 0)], line=10)
     [0, 1, 0, 3]

@@ -1,4 +1,4 @@
-"""Explanations and failures by input; each input has the same number in every report, from 0."""
+"""Explanations and failures grouped by input, with the number that each input has in every report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LISTED = 5
 
 @dataclass(frozen=True)
 class Explained:
-    """All explanations of one input; `same_as` is the number of an earlier input with the same content."""
+    """The explanations of one input; `same_as` is the number of an earlier input with the same content."""
 
     explanations: tuple[Explanation, ...]
     number: int
@@ -22,79 +22,79 @@ class Explained:
 
     @property
     def name(self) -> str:
-        """The name of the input, as ``input 3 · order-17``."""
+        """Return the name of the input, as ``input 3 · order-17``."""
         return name_of(replace(self.explanations[0], index=self.number))
 
     @property
     def repeats(self) -> str:
-        """Which input it repeats, as ``the same as input 0``; empty if it is new."""
+        """Return which input it repeats, as ``the same as input 0``; empty for new content."""
         return "" if self.same_as is None else f"the same as input {self.same_as}"
 
     @property
     def title(self) -> str:
-        """The name and whether it repeats another, as ``input 3 · order-17 · the same as input 0``."""
+        """Return the name and the repetition, as ``input 3 · order-17 · the same as input 0``."""
         return " · ".join(filter(None, (self.name, self.repeats)))
 
 
-def name_of(of: Explanation | Failure) -> str:
-    """The name of an input, as ``input 3``, or ``input 3 · order-17`` if it has an id."""
-    return f"input {of.index}" if of.id is None else f"input {of.index} · {of.id}"
+def name_of(result: Explanation | Failure) -> str:
+    """Return the name of an input, as ``input 3``, or ``input 3 · order-17`` if it has an id."""
+    return f"input {result.index}" if result.id is None else f"input {result.index} · {result.id}"
 
 
 def by_input(explanations: Iterable[Explanation]) -> list[Explained]:
-    """The explanations of each input together, in the order of the inputs.
+    """Group explanations by input, in the order of the inputs.
 
-    Explanations of separate runs may have the same index, so their contents are compared, too. If different
-    inputs do, all are numbered in their order here, so that each has its own number.
+    Explanations of separate runs may have the same index, so the contents of inputs are compared, too. If
+    different inputs share an index, all inputs are numbered consecutively.
     """
     groups: dict[tuple[int, Hashable], list[Explanation]] = {}
     for e in explanations:
         groups.setdefault((e.index, e.input.content), []).append(e)
     first: dict[Hashable, int] = {}
-    found = []
-    unique = len({index for index, _ in groups}) == len(groups)
-    for place, ((index, content), group) in enumerate(sorted(groups.items(), key=lambda item: item[0][0])):
-        number = index if unique else place
+    inputs = []
+    is_unique = len({index for index, _ in groups}) == len(groups)
+    for rank, ((index, content), group) in enumerate(sorted(groups.items(), key=lambda item: item[0][0])):
+        number = index if is_unique else rank
         original = first.setdefault(content, number)
-        found.append(Explained(tuple(group), number, None if original == number else original))
-    return found
+        inputs.append(Explained(tuple(group), number, None if original == number else original))
+    return inputs
 
 
 def by_reason(failures: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """The places of each reason, from pairs of place and reason."""
-    places: dict[str, dict[str, None]] = {}
-    for place, reason in failures:
-        places.setdefault(reason, {})[place] = None
-    return {reason: list(found) for reason, found in places.items()}
+    """Group pairs of input name and reason: return the distinct names for each reason."""
+    names: dict[str, dict[str, None]] = {}
+    for name, reason in failures:
+        names.setdefault(reason, {})[name] = None
+    return {reason: list(group) for reason, group in names.items()}
 
 
-def places_text(places: Sequence[str]) -> str:
-    """The places on one line, as ``input 0, input 4`` or ``9 inputs (input 0, input 4, input 5, …)``."""
-    first = ", ".join(places[:_NAMED])
-    return first if len(places) <= _NAMED else f"{len(places):,} inputs ({first}, …)"
+def inputs_text(names: Sequence[str]) -> str:
+    """Return input names on one line, as ``input 0, input 4`` or ``9 inputs (input 0, input 4, …)``."""
+    first = ", ".join(names[:_NAMED])
+    return first if len(names) <= _NAMED else f"{len(names):,} inputs ({first}, …)"
 
 
 def failure_lines(failures: Iterable[tuple[str, str]], most: int | None = None) -> Iterator[str]:
-    """A line for each reason, and how many more failed for others if there are more than `most`.
+    """Yield a line for each of the first `most` reasons, and a line that counts the other failures.
 
     >>> list(failure_lines([("input 0", "empty"), ("input 4", "too long"), ("input 7", "empty")]))
     ['input 0, input 7: empty', 'input 4: too long']
     >>> list(failure_lines([("input 0", "empty"), ("input 4", "too long"), ("input 7", "empty")], 1))
     ['input 0, input 7: empty', '… and 1 more']
     """
-    found = list(by_reason(failures).items())
-    most = len(found) if most is None else most
-    for reason, places in found[:most]:
-        yield f"{places_text(places)}: {reason}"
-    if len(found) > most:
-        yield f"… and {sum(len(places) for _, places in found[most:]):,} more"
+    reasons = list(by_reason(failures).items())
+    most = len(reasons) if most is None else most
+    for reason, names in reasons[:most]:
+        yield f"{inputs_text(names)}: {reason}"
+    if len(reasons) > most:
+        yield f"… and {sum(len(names) for _, names in reasons[most:]):,} more"
 
 
 def named(failures: Iterable[Failure]) -> Iterator[tuple[str, str]]:
-    """The name of each input that failed, and why."""
+    """Yield the name of each failed input, and the reason."""
     return ((name_of(failure), str(failure)) for failure in failures)
 
 
 def failure_notes(failures: Iterable[Failure]) -> Iterator[str]:
-    """The failures as notes below a table."""
+    """Yield the failures as notes below a table."""
     return (f"Failed: {line}" for line in failure_lines(named(failures), _LISTED))

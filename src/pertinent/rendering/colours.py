@@ -1,6 +1,6 @@
-"""One diverging, colour-blind-safe scale: orange supports the explained class, blue opposes it.
+"""Diverging, colour-blind-safe scale of scores: orange supports the explained class, blue opposes it.
 
-Where there is no colour, characters take its place.
+Output without colour uses characters instead.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pertinent.errors import unknown
 
 @dataclass(frozen=True)
 class Surface:
-    """A background, the text colour, and the ends of the scale; text is readable on all of them."""
+    """A background, a text colour that is readable on all others, and the ends of the scale."""
 
     ground: str
     ink: str
@@ -27,13 +27,13 @@ class Surface:
 
 @dataclass(frozen=True)
 class Look:
-    """How explanations are drawn on a page or in a figure.
+    """Settings for drawing explanations on a page or in a figure.
 
     Attributes
     ----------
     colours
-        The name of a matplotlib colour map for heat maps from −1 to 1; by default blue to orange, which is
-        more transparent the smaller the score is.
+        The name of a matplotlib colour map for heat maps from −1 to 1; by default blue to orange, more
+        transparent for smaller scores.
     opacity
         The opacity of a heat map over its image, from 0 to 1; by default 0.75 for the largest score.
     compact
@@ -75,10 +75,10 @@ _OPACITY = 0.75
 _MANY = 50
 
 MARKS = np.array(list("=-.+#"))
-"""Characters for shares where there is no colour: strongly against, against, hardly, for, strongly for."""
+"""Characters for shares in output without colour: strongly against, against, weak, for, strongly for."""
 
 _MARKS_FROM = (-0.5, -0.1, 0.1, 0.5)
-"""The shares at which the next mark begins."""
+"""Lower bounds of the shares of the second to the last mark."""
 
 NEUTRAL = "#c9ccd2"
 LIGHT = Surface(ground="#ffffff", ink="#1b1d22", support="#f0862a", against="#5a9bd8")
@@ -86,7 +86,7 @@ DARK = Surface(ground="#1b1d22", ink="#f4f5f7", support="#a8550a", against="#2b6
 
 
 def shares(scores: Floats, floor: float = 0.0) -> Floats:
-    """Scores divided by the largest magnitude, so that they lie in [−1, 1]; zeros if that is at most `floor`.
+    """Return scores divided by the largest magnitude, in [−1, 1]; zeros if that is at most `floor`.
 
     >>> shares(np.array([2.0, -1.0, 0.0]))
     array([ 1. , -0.5,  0. ])
@@ -97,16 +97,16 @@ def shares(scores: Floats, floor: float = 0.0) -> Floats:
 
 
 def full_colour(share: Floats) -> float:
-    """The share from which a heat map has its full colour, so that a few outliers do not blank the rest.
+    """Return the share from which a heat map has its full colour, so that outliers do not fade the rest.
 
-    1 for up to 50 features with a score; the 99th percentile of their magnitudes for more.
+    It is 1 for up to 50 features with a score, and the 99th percentile of their magnitudes for more.
     """
     size = np.abs(share[share != 0])
     return float(np.quantile(size, 0.99)) if len(size) > _MANY else 1.0
 
 
 def rgb(share: Floats, surface: Surface = LIGHT) -> Array:
-    """The colours of shares in [−1, 1], as bytes (…, 3)."""
+    """Return the colours of shares in [−1, 1], as bytes (…, 3)."""
     share = np.clip(np.asarray(share, dtype=np.float64), -1, 1)[..., None]
     end = np.where(share > 0, _bytes(surface.support), _bytes(surface.against))
     mixed = _bytes(surface.ground) * (1 - np.abs(share)) + end * np.abs(share)
@@ -114,7 +114,7 @@ def rgb(share: Floats, surface: Surface = LIGHT) -> Array:
 
 
 def shade(share: float, surface: Surface = LIGHT) -> str:
-    """The colour of one share.
+    """Return the colour of one share, as ``#rrggbb``.
 
     >>> shade(0.0), shade(1.0), shade(-1.0)
     ('#ffffff', '#f0862a', '#5a9bd8')
@@ -123,7 +123,7 @@ def shade(share: float, surface: Surface = LIGHT) -> str:
 
 
 def mark_numbers(share: Floats | float) -> Array:
-    """The positions in `MARKS` of the characters that stand for shares where there is no colour."""
+    """Return the indices into `MARKS` for shares."""
     return np.digitize(share, _MARKS_FROM)
 
 

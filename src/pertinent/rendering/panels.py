@@ -1,4 +1,4 @@
-"""What is drawn of an explanation, or of each of several classes on one scale of colours."""
+"""Panels: the drawn parts of an explanation, or of several classes on one colour scale."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _SEVERAL = {"class": "classes", "label": "labels", "value": "values"}
 
 @dataclass(frozen=True)
 class Panel:
-    """What is drawn of one explanation.
+    """The drawn parts of one explanation.
 
-    `share` is how strongly each feature is coloured, in [−1, 1], `marked` are the features that are
-    underlined or outlined, and `shown` those that have a bar. `look` says how a heat map is drawn.
+    `share` is the colour of each feature, in [−1, 1]; `marked` features are underlined or outlined; `shown`
+    features have a bar.
     """
 
     explanation: Explanation
@@ -34,19 +34,19 @@ class Panel:
 
     @property
     def name(self) -> str:
-        """The name of the class."""
+        """Return the name of the class."""
         return self.explanation.target_name
 
     @property
     def amount(self) -> str:
-        """The class's probability or value."""
+        """Return the probability or value of the class."""
         return say.amount(self.explanation, self.explanation.target)
 
 
 def panel(
     e: Explanation, top: int | None = None, look: Look | None = None, share: Floats | None = None
 ) -> Panel:
-    """Return the panel of one explanation: the smallest set is marked, the `top` features have bars."""
+    """Return the panel of one explanation, with the smallest set marked and bars for `top` features."""
     if share is None:
         share = say.coloured_scores(e)
         share = np.clip(share / full_colour(share), -1, 1) if e.input.is_picture else share
@@ -54,7 +54,7 @@ def panel(
 
 
 def clipping(e: Explanation) -> str:
-    """Which scores exceed the scale of colours; empty if none does."""
+    """Return how many scores exceed the colour scale; empty if none does."""
     share = say.coloured_scores(e)
     full = full_colour(share)
     beyond = int((np.abs(share) > full).sum())
@@ -64,61 +64,61 @@ def clipping(e: Explanation) -> str:
     return f"clipped at ±{number_text(largest, 3)}: {beyond:,} of {len(share):,} scores exceed it"
 
 
-def class_panels(found: ByClass, top: int | None = None, look: Look | None = None) -> list[Panel]:
-    """A panel for each class, all on one scale, so that a class that hardly any feature moves is pale."""
-    shares_of = np.clip(_relative(found) / _full(found), -1, 1)
-    each = zip(found, shares_of, found.sets, _shown(found, top), strict=True)
-    return [Panel(*own, look or Look()) for own in each]
+def class_panels(classes: ByClass, top: int | None = None, look: Look | None = None) -> list[Panel]:
+    """Return a panel for each class; they share a colour scale, so classes with weak effects are pale."""
+    shares_of = np.clip(_relative(classes) / _full(classes), -1, 1)
+    parts = zip(classes, shares_of, classes.sets, _shown(classes, top), strict=True)
+    return [Panel(*part, look or Look()) for part in parts]
 
 
-def largest(found: ByClass) -> float:
-    """The score that has the full colour."""
-    return float(np.abs(_finite(found)).max(initial=0.0)) * _full(found)
+def largest(classes: ByClass) -> float:
+    """Return the score with the full colour."""
+    return float(np.abs(_finite(classes)).max(initial=0.0)) * _full(classes)
 
 
-def is_clipped(found: ByClass) -> bool:
-    """Whether some scores exceed the scale of colours."""
-    return _full(found) < 1
+def is_clipped(classes: ByClass) -> bool:
+    """Return whether some scores exceed the colour scale."""
+    return _full(classes) < 1
 
 
-def title(found: ByClass) -> str:
-    """Which classes are shown, as ``for each class`` or ``for 5 of 10 classes``."""
-    kind, n, shown = found[0].output.kind, len(found[0].classes), len(found)
+def title(classes: ByClass) -> str:
+    """Return the classes that are shown, as ``for each class`` or ``for 5 of 10 classes``."""
+    kind, n, shown = classes[0].output.kind, len(classes[0].classes), len(classes)
     return f"for each {kind}" if shown == n else f"for {shown:,} of {n:,} {_SEVERAL[kind]}"
 
 
-def directions(found: ByClass) -> tuple[str, str]:
-    """What features of the supporting and of the opposing colour do, in words."""
-    kind = found[0].output.kind
+def directions(classes: ByClass) -> tuple[str, str]:
+    """Return the meaning of the supporting and of the opposing colour."""
+    kind = classes[0].output.kind
     if kind == "value":
         return "raises the value", "lowers the value"
-    return f"supports the {kind}", f"speaks against the {kind}"
+    return f"supports the {kind}", f"opposes the {kind}"
 
 
-def set_text(found: ByClass) -> str:
-    """What the sets are, as ``the top 5% of features for each class``."""
-    return f"the top {100 * found.sparsity:g}% of features for each {found[0].output.kind}"
+def set_text(classes: ByClass) -> str:
+    """Return the meaning of the sets, as ``the top 5% of features for each class``."""
+    return f"the top {100 * classes.sparsity:g}% of features for each {classes[0].output.kind}"
 
 
-def _finite(found: ByClass) -> Floats:
-    return np.nan_to_num(np.stack([e.scores for e in found]), nan=0.0, posinf=0.0, neginf=0.0)
+def _finite(classes: ByClass) -> Floats:
+    return np.nan_to_num(np.stack([e.scores for e in classes]), nan=0.0, posinf=0.0, neginf=0.0)
 
 
-def _relative(found: ByClass) -> Floats:
-    return shares(_finite(found), say.unmeasurable(found[0]))
+def _relative(classes: ByClass) -> Floats:
+    return shares(_finite(classes), say.unmeasurable(classes[0]))
 
 
-def _full(found: ByClass) -> float:
-    return full_colour(_relative(found)) if found[0].input.is_picture else 1.0
+def _full(classes: ByClass) -> float:
+    return full_colour(_relative(classes)) if classes[0].input.is_picture else 1.0
 
 
-def _shown(found: ByClass, top: int | None) -> list[Ints]:
-    """The strongest features of each class and its top ones; of a list the same features for each."""
-    if drawing_of(found[0].input).lists_features:
-        size = np.abs(_finite(found)).max(axis=0)
-        return [np.sort(np.argsort(-size, kind="stable")[: top or _TOP_LISTED])] * len(found)
+def _shown(classes: ByClass, top: int | None) -> list[Ints]:
+    """Return the features with bars for each class; the same for all classes of a list."""
+    if drawing_of(classes[0].input).lists_features:
+        size = np.abs(_finite(classes)).max(axis=0)
+        return [np.sort(np.argsort(-size, kind="stable")[: top or _TOP_LISTED])] * len(classes)
     top = top or _TOP
     return [
-        e.ranking[np.isin(e.ranking, [*say.strongest(e, top), *e.ranking[: min(top, own.sum())]])]
-        for e, own in zip(found, found.sets, strict=True)
+        e.ranking[np.isin(e.ranking, [*say.strongest(e, top), *e.ranking[: min(top, mask.sum())]])]
+        for e, mask in zip(classes, classes.sets, strict=True)
     ]

@@ -1,4 +1,4 @@
-"""What pictures show, wherever they are drawn: steps of a waterfall, curves by sparsity, swarms of points."""
+"""Data of pictures in all forms: waterfall steps, curves by sparsity, beeswarm offsets."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from pertinent.results.explanation import Explanation
 from pertinent.stats import Interval
 
 _STRIPES = 40
-"""The number of stripes across a beeswarm; points in one stripe are pushed apart."""
+"""Number of stripes across a beeswarm; points in one stripe are spread out."""
 
 
 @dataclass(frozen=True)
 class WaterfallSteps:
-    """How scores that add up lead from the base value to the prediction: a name and a step for each feature.
+    """The steps of additive scores from the base value to the prediction.
 
-    `ends` are where each step begins, and at last where the last of them ends; `texts` say the base value,
-    each step, and the end.
+    `ends` are the start of each step, and the end of the last one; `texts` are the base value, each step, and
+    the end.
     """
 
     names: tuple[str, ...]
@@ -37,17 +37,17 @@ class WaterfallSteps:
 
 
 def has_steps(e: Explanation) -> bool:
-    """Whether the scores add up to the prediction, and are more than rounding errors."""
+    """Return whether the scores are measurable and add up to the prediction."""
     largest = float(np.abs(np.nan_to_num(e.scores)).max(initial=0.0))
     return e.base_values is not None and largest > say.unmeasurable(e)
 
 
 def waterfall_steps(e: Explanation, top: int = 10) -> WaterfallSteps:
-    """The steps of the `top` features, and of the others together."""
+    """Return the steps of the `top` features, and one step for all others."""
     if e.base_values is None:
         raise SettingError(
-            f"The scores of {e.method} do not add up to the prediction: choose a method whose scores do, "
-            "such as shapley, kernel-shap or tree-shap."
+            f"A waterfall needs scores that add up to the prediction, but those of {e.method!r} do not: "
+            "choose a method such as 'shapley', 'kernel-shap' or 'tree-shap'."
         )
     order = np.argsort(-np.abs(e.scores), kind="stable")
     shown, rest, values = order[:top].tolist(), order[top:], e.input.value_texts()
@@ -65,7 +65,7 @@ def waterfall_steps(e: Explanation, top: int = 10) -> WaterfallSteps:
 
 
 Curves: TypeAlias = dict[str, dict[str, list[tuple[float, Interval]]]]
-"""By metric and method, the mean at each sparsity."""
+"""The mean at each sparsity, by metric and method."""
 
 
 def curves_by_sparsity(evaluation: Evaluation) -> Curves:
@@ -94,15 +94,15 @@ def _curves(points: Iterable[tuple[str, str, float | None, Interval]]) -> Curves
 
 
 def spread(scores: Floats, low: float, high: float) -> Floats:
-    """How far each point of a beeswarm moves up or down, so that nearly equal scores stand apart.
+    """Return the vertical offset of each point of a beeswarm, which separates nearly equal scores.
 
     >>> spread(np.array([0.5, 0.5, 0.5, 0.1]), 0.0, 1.0)
     array([ 0.  ,  0.06, -0.06,  0.  ])
     """
     stripes = np.floor(_STRIPES * (scores - low) / ((high - low) or 1.0)).astype(np.int64)
-    found = np.zeros(len(scores))
+    offsets = np.zeros(len(scores))
     for stripe in np.unique(stripes):
         members = np.flatnonzero(stripes == stripe)
         steps = (np.arange(len(members)) + 1) // 2 * np.where(np.arange(len(members)) % 2, 1, -1)
-        found[members] = steps * min(0.06, 0.42 / max(1, len(members) // 2)) + 0.0
-    return found
+        offsets[members] = steps * min(0.06, 0.42 / max(1, len(members) // 2)) + 0.0
+    return offsets

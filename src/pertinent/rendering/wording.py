@@ -1,4 +1,4 @@
-"""The words and numbers that all reports on an explanation share; each report decides how they look."""
+"""Texts and numbers of an explanation that all reports share."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from pertinent.results.explanation import Explanation, most_likely
 
 FEW_CLASSES = 10
 _UNMEASURABLE = 1e-6
-"""Scores below this share of the prediction are rounding errors of the model."""
+"""Share of the prediction below which scores are considered rounding errors of the model."""
 
 _UNLISTED = {"class": "less likely classes", "label": "less likely labels", "value": "other values"}
 _ARROWS = {"lower": "↓", "higher": "↑"}
 
 
 def facts(explanation: Explanation) -> dict[str, str]:
-    """How the explanation was made and what it cost, by label."""
+    """Return the settings and costs of an explanation, by label."""
     e = explanation
     return {
         "method": e.method,
@@ -45,7 +45,7 @@ def facts(explanation: Explanation) -> dict[str, str]:
 
 
 def predicted(explanation: Explanation) -> int:
-    """The column shown as the model's answer: the predicted class, or the first value."""
+    """Return the column of the predicted class, or of the first value."""
     return explanation.prediction.column
 
 
@@ -63,39 +63,40 @@ def amount(explanation: Explanation, column: int, values: Floats | None = None) 
     return f"{100 * exp(min(0.0, value)):.3g}% ({described})"
 
 
-def says_nothing(explanation: Explanation) -> str | None:
-    """The reason why the scores do not tell features apart; ``None`` if they do."""
+def uninformative_reason(explanation: Explanation) -> str | None:
+    """Return why the scores are uninformative; ``None`` if they differ measurably between features."""
     scores, floor = np.nan_to_num(explanation.scores), unmeasurable(explanation)
     largest = float(np.abs(scores).max(initial=0.0))
     if largest <= floor:
         return f"No feature moves the prediction measurably: the largest score is {largest:.1g}."
     if len(scores) > 1 and explanation.meaning != "membership" and np.ptp(scores) <= floor:
-        return "All features have the same score: the method does not tell them apart."
+        return "All features have the same score: the method does not distinguish them."
     return None
 
 
 def relative_scores(explanation: Explanation) -> Floats:
-    """The scores divided by the largest magnitude; zeros where none is measurable."""
+    """Return the scores divided by the largest magnitude; zeros if none is measurable."""
     return shares(explanation.scores, unmeasurable(explanation))
 
 
 def coloured_scores(explanation: Explanation) -> Floats:
-    """The relative scores with the sign by which a picture is coloured.
+    """Return the relative scores with the signs of the colours in a picture.
 
-    Where present and absent features are told apart, present ones are above zero and absent ones below.
+    A method with pertinence has positive values for present features, and negative ones for absent features.
     """
     share, pertinence = relative_scores(explanation), explanation.pertinence
     return share if pertinence is None else np.maximum(share, 0) * pertinence
 
 
 def directions(explanation: Explanation) -> tuple[str, str]:
-    """What features of the supporting and of the opposing colour do, in words."""
+    """Return the meaning of the supporting and of the opposing colour."""
     name = explanation.target_name
     if explanation.pertinence is not None:
         towards, away = "present, must go", "absent, must come"
-        if explanation.input.value_texts() is not None:  # values, which are not present or absent
+        if explanation.input.value_texts() is not None:  # values change, words are present or absent
             towards, away = "towards its absent value", "away from its absent value"
-        return f"{towards} for {aim(explanation)}", f"{away} for {aim(explanation)}"
+        target = attack_target(explanation)
+        return f"{towards} for {target}", f"{away} for {target}"
     if explanation.meaning == "attack":
         return "needed by an attack", "not needed by an attack"
     if explanation.meaning == "membership":
@@ -104,46 +105,46 @@ def directions(explanation: Explanation) -> tuple[str, str]:
         return f"matters for {name}", f"does not matter for {name}"
     if not _more_is_better(explanation):
         return f"raises {name}", f"lowers {name}"
-    return f"supports {name}", f"speaks against {name}"
+    return f"supports {name}", f"opposes {name}"
 
 
 def _more_is_better(explanation: Explanation) -> bool:
-    """Whether a larger number for the target speaks for the decision: not for plain values."""
+    """Return whether a larger output supports the decision, which is false for plain values."""
     return explanation.output.kind != "value" or isinstance(explanation.output, LogLikelihoods)
 
 
 def verb(explanation: Explanation) -> str:
-    """What the features do to the target, as in ``what supports it``."""
+    """Return what features do to the target, such as ``supports``."""
     if not _more_is_better(explanation):
         return "moves"
     return "matters for" if explanation.meaning == "magnitude" else "supports"
 
 
 def has_two_sides(explanation: Explanation) -> bool:
-    """Whether a picture needs both colours: for and against the target, or present and absent features."""
+    """Return whether a picture needs both colours."""
     return explanation.pertinence is not None or explanation.meaning in ("effect", "attack")
 
 
-def aim(explanation: Explanation) -> str:
-    """The class that an attack changes the prediction to, or ``another class`` if any will do."""
+def attack_target(explanation: Explanation) -> str:
+    """Return the target class of an attack, or ``another class`` for an untargeted attack."""
     toward, classes = explanation.settings.get("toward"), explanation.classes
     if toward is None:
         return "another class"
     try:
         return classes[column_index(toward, classes)]
-    except PertinentError:  # a file may name any
+    except PertinentError:  # saved settings may contain any class
         return str(toward)
 
 
 def side(explanation: Explanation, feature: int) -> Literal["support", "against", "plain"]:
-    """The colour of a feature's bar; plain if the attack does not need the feature."""
+    """Return the colour of a feature's bar; plain for a feature that an attack does not need."""
     pertinence = explanation.pertinence
     sign = explanation.scores[feature] if pertinence is None else pertinence[feature]
     return "support" if sign > 0 else "plain" if pertinence is not None and sign == 0 else "against"
 
 
 def pertinence_text(explanation: Explanation, feature: int) -> str:
-    """What an attack does with a feature, as ``must go`` or ``not needed``; empty if that is not known."""
+    """Return the role of a feature in an attack, as ``must go`` or ``not needed``, or an empty text."""
     pertinence = explanation.pertinence
     if pertinence is None:
         return ""
@@ -152,19 +153,19 @@ def pertinence_text(explanation: Explanation, feature: int) -> str:
 
 
 def listed_classes(explanation: Explanation) -> list[int]:
-    """The columns worth showing: all if few, else the most likely and the one explained."""
+    """Return the columns to list: all if they are few, else the most likely and the explained one."""
     n = len(explanation.classes)
     return list(range(n)) if n <= FEW_CLASSES else most_likely(explanation)
 
 
 def unlisted(explanation: Explanation) -> str:
-    """The number of columns that are not shown, as ``and 995 less likely classes``; empty if all are."""
+    """Return a count of the columns that are not listed, as ``and 995 less likely classes``."""
     left = len(explanation.classes) - len(listed_classes(explanation))
     return f"and {left:,} {_UNLISTED[explanation.output.kind]}" if left else ""
 
 
 def strongest(explanation: Explanation, top: int | None) -> Ints:
-    """The features with the largest magnitudes, in the order of the ranking; zeros are left out."""
+    """Return the `top` features by magnitude, without zeros, in the order of the ranking."""
     if top is None:
         return explanation.ranking
     size = np.abs(explanation.scores)
@@ -174,23 +175,25 @@ def strongest(explanation: Explanation, top: int | None) -> Ints:
 
 
 def error_of(explanation: Explanation, feature: int) -> float | None:
-    """The standard error of a feature's score, if it is known."""
+    """Return the standard error of a feature's score, or ``None``."""
     if explanation.standard_errors is None or not isfinite(explanation.standard_errors[feature]):
         return None
     return float(explanation.standard_errors[feature])
 
 
 def score_texts(explanation: Explanation) -> list[str]:
-    """Each feature's score and standard error, as ``+0.123 ± 0.010``."""
+    """Return each feature's score and standard error, as ``+0.123 ± 0.010``."""
     form = number_format(explanation.scores)
-    every = range(len(explanation.features))
-    return [f"{score_text(explanation, i, form)} {error_text(explanation, i, form)}".strip() for i in every]
+    return [
+        f"{score_text(explanation, i, form)} {error_text(explanation, i, form)}".strip()
+        for i in range(len(explanation.features))
+    ]
 
 
 def score_text(explanation: Explanation, feature: int, form: str = "") -> str:
-    """The score of a feature, as ``+0.123``, or ``in 3 of 4 sets`` for a search.
+    """Return the score of a feature, as ``+0.123``, or ``in 3 of 4 sets`` for a search.
 
-    `form` is the `number_format` of the scores, for who has it.
+    `form` is a precomputed `number_format` of the scores.
     """
     score = float(explanation.scores[feature])
     if explanation.meaning == "membership" and isfinite(score):
@@ -200,13 +203,13 @@ def score_text(explanation: Explanation, feature: int, form: str = "") -> str:
 
 
 def error_text(explanation: Explanation, feature: int, form: str = "") -> str:
-    """The standard error of a score, as ``± 0.010``; empty if it is not known."""
+    """Return the standard error of a score, as ``± 0.010``; empty without one."""
     error = error_of(explanation, feature)
     return "" if error is None else f"± {error:{form or number_format(explanation.scores)}}"
 
 
 def number_format(values: Floats) -> str:
-    """Three significant digits for the largest magnitude, and as many decimals for the others."""
+    """Return a format with three significant digits for the largest magnitude."""
     largest = float(np.abs(np.nan_to_num(values)).max(initial=0.0))
     if largest == 0:
         return ".3f"
@@ -216,18 +219,18 @@ def number_format(values: Floats) -> str:
 
 
 def on_one_line(name: str) -> str:
-    """A feature's name without line breaks, so that it fits a row."""
+    """Return a name with white space collapsed, or its `repr` if nothing else is left."""
     return " ".join(name.split()) or repr(name)
 
 
 def clipped(name: str, most: int = 32) -> str:
-    """A name on one line of at most `most` characters, its control characters visible."""
+    """Return a name on one line of at most `most` characters, with visible control characters."""
     return shorten_name(visible(on_one_line(name)), most)
 
 
 @dataclass(frozen=True)
 class MetricValues:
-    """One metric: its values by sparsity, and their mean."""
+    """The values of one metric by sparsity."""
 
     name: str
     arrow: str
@@ -236,12 +239,12 @@ class MetricValues:
 
     @property
     def mean(self) -> float:
-        """The mean over sparsities."""
+        """Return the mean over sparsities."""
         return float(np.mean(list(self.values.values())))
 
 
 def measures(explanation: Explanation) -> list[MetricValues]:
-    """The measures of the explanation."""
+    """Return the metrics of an explanation that have values."""
     better = {name: explanation.better.get(name, "") for name in explanation.measures}
     return [
         MetricValues(name, arrow(better[name]), better[name], values)
@@ -251,25 +254,25 @@ def measures(explanation: Explanation) -> list[MetricValues]:
 
 
 def measured_sparsities(explanation: Explanation) -> list[float]:
-    """The sparsities at which any metric has a value, the smallest first."""
+    """Return the sparsities at which any metric has a value, in ascending order."""
     return sorted({s for m in measures(explanation) for s in m.values if s is not None})
 
 
 def arrow(better: str) -> str:
-    """An arrow: ↓ if lower is better, ↑ if higher is."""
+    """Return ``↓`` if lower is better, ``↑`` if higher is, or an empty text."""
     return _ARROWS.get(better, "")
 
 
 @dataclass(frozen=True)
 class ChosenSet:
-    """A set that a search chose, and the sparsities at which it was chosen."""
+    """A set of a search, and the sparsities at which it was chosen."""
 
     sparsities: str
     mask: Masks
 
 
 def chosen_sets(explanation: Explanation) -> list[ChosenSet]:
-    """The sets of a search, the smallest first; sparsities that choose the same set share a line."""
+    """Return the distinct sets of a search, the smallest first."""
     sets: dict[bytes, tuple[list[str], Masks]] = {}
     for sparsity, mask in sorted(explanation.chosen.items()):
         sets.setdefault(mask.tobytes(), ([], mask))[0].append(f"{100 * sparsity:g}%")
@@ -277,13 +280,13 @@ def chosen_sets(explanation: Explanation) -> list[ChosenSet]:
 
 
 def smallest_set(explanation: Explanation) -> Masks:
-    """The features of the smallest set chosen; none where the method does not search."""
+    """Return a mask of the smallest set of a search; all ``False`` without a search."""
     sets = chosen_sets(explanation)
     return sets[0].mask if sets else np.zeros(len(explanation.features), dtype=np.bool_)
 
 
 def unmeasurable(explanation: Explanation) -> float:
-    """The largest score that may be a rounding error of the model."""
+    """Return the largest score that may be a rounding error of the model."""
     return _UNMEASURABLE * float(np.abs(np.nan_to_num(explanation.prediction.values)).max(initial=0.0))
 
 

@@ -1,6 +1,6 @@
-"""Drawings of inputs: a base that lists features, and one drawing for each modality that shows more.
+"""Drawings of inputs: a base class that lists features, and a subclass for each modality that shows more.
 
-A modality names its drawing in `Modality.drawing`; the base draws the inputs of one without.
+`Modality.drawing` names the drawing of a modality; the base class is the default.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _MOST_IN_HEAT_MAP = 8
 
 
 class Drawing:
-    """Draws inputs as a list of features; subclasses draw what else there is to see.
+    """Base class of drawings, which lists the features of an input.
 
-    In HTML an element with ``data-features="3 4"`` stands for these features: on the web page a click on it
-    removes them.
+    In HTML, an element with the attribute ``data-features="3 4"`` represents these features. On the web page
+    a click on it removes them.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Drawing:
     underlines
         Whether features of the smallest chosen set are underlined.
     plot_height
-        The height of what `plot` draws above the bars, in inches; 0 if it draws nothing.
+        Height of the axes that `plot` draws above the bars, in inches; 0 without such axes.
     """
 
     lists_features: ClassVar[bool] = True
@@ -60,7 +60,7 @@ class Drawing:
         return False
 
     def heading(self, e: Explanation) -> str:
-        """Return the answer of the model that heads an explanation: the predicted class."""
+        """Return the heading of an explanation: the predicted class."""
         return e.classes[e.prediction.column]
 
     def column_shares(self, e: Explanation) -> dict[int, Floats]:
@@ -102,17 +102,17 @@ class Drawing:
     def form(self, fields: Mapping[str, Any], model: Model, limits: InputLimits) -> Markup:
         """Return the part of the web page's form in which a user edits an input.
 
-        `fields` has ``None`` for fields that are not filled in. Elements are named as the fields that
-        `Modality.from_fields` reads. A number input gives a number, a checkbox a flag, and a fieldset with a
-        name an object.
+        `fields` contains ``None`` for empty fields. The names of the elements are the fields that
+        `Modality.from_fields` reads: a number input yields a number, a checkbox a flag, and a named fieldset
+        an object.
         """
         return from_template("form_values.html", fields=fields, limits=limits)
 
     def html_study(self, input: Any, chosen: Masks, *, alone: bool = False, can_mark: bool = False) -> Markup:
         """Return the input in a question of a study, with the chosen features highlighted.
 
-        If `alone`, only the chosen features are shown; if `can_mark`, each feature has a checkbox named
-        ``answer`` with its number as value. Scores must not be visible.
+        If `alone`, only the chosen features are shown. If `can_mark`, each feature has a checkbox named
+        ``answer`` with its index as value. Scores must not be visible.
         """
         values = input.value_texts() or ("",) * input.n_features
         shown = np.flatnonzero(chosen if alone else np.ones_like(chosen)).tolist()
@@ -127,7 +127,7 @@ class Drawing:
         return ()
 
     def height_of_plot(self, panel: Panel) -> float:
-        """Return the height of what `plot` draws of this explanation, in inches."""
+        """Return the height of the axes above the bars for this explanation, in inches."""
         return self.plot_height
 
     def plot(self, axes: Any, panel: Panel) -> None:
@@ -148,7 +148,7 @@ def drawing_named(kind: str) -> Drawing:
 
 
 def nouns_of(input: Input) -> tuple[str, str]:
-    """Return what people call the input, and one of its features."""
+    """Return the everyday nouns for the input and for one of its features."""
     return modality_named(input.kind).nouns
 
 

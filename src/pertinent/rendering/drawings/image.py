@@ -57,7 +57,7 @@ _MARK = 0.6
 
 
 class ImageDrawing(Drawing):
-    """Draws an image and its heat map."""
+    """Drawing of an image and its heat map."""
 
     lists_features = False
 
@@ -81,7 +81,7 @@ class ImageDrawing(Drawing):
         return _characters(_RAMP, np.minimum(light * len(_RAMP), len(_RAMP) - 1).astype(np.int64))
 
     def html(self, panel: Panel, *, small: bool = False) -> Markup:
-        """Return the heat map over the image; if it is small, beside the marked features."""
+        """Return the heat map over the image; if `small`, followed by the marked features."""
         e, look = panel.explanation, panel.look
         input: Any = e.input
         best = ", ".join(f"{e.features[i]} {say.score_text(e, i)}" for i in e.ranking[:3].tolist())
@@ -122,11 +122,11 @@ class ImageDrawing(Drawing):
         return Markup('<div class="pictures small">{}</div>').format(Markup().join(pictures))
 
     def form(self, fields: Mapping[str, Any], model: Model, limits: InputLimits) -> Markup:
-        """Return a place to drop an image."""
+        """Return a drop target for an image file."""
         return from_template("form_image.html", fields=fields)
 
     def html_study(self, input: Any, chosen: Masks, *, alone: bool = False, can_mark: bool = False) -> Markup:
-        """Return the image with a border around the chosen parts; the others are faded or, alone, grey."""
+        """Return the image with the chosen parts framed; other parts are faded, or grey if `alone`."""
         if can_mark:
             picture = resized(input.picture, _LARGE, least=_LARGE)
         elif alone:
@@ -159,7 +159,7 @@ def kept(input: ImageInput, mask: Masks) -> Array:
 
 
 def resized(picture: Array, most: int, *, least: int = 0) -> Array:
-    """Return a picture with a longer side of at most `most` pixels; a small one is enlarged to `least`."""
+    """Return a picture reduced to a longer side of at most `most` pixels, or enlarged to `least`."""
     longer = max(picture.shape[:2])
     if longer > most:
         step = -(-longer // most)

@@ -1,4 +1,4 @@
-"""Prompts of language models: the prompt in one piece, shaded by its effect on the answer, and the answer."""
+"""Drawings of language-model prompts: the prompt shaded by its effect on the answer, and the answer."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _MOST_ROWS, _MOST_TOKENS = 20, 32
 
 
 class PromptDrawing(TextDrawing):
-    """Draws the prompt, whose fixed parts are pale, and the answer below it.
+    """Drawing of the prompt, with pale fixed parts, and the answer below it.
 
-    On a page each token of the answer can be chosen: then the prompt is shaded by its effect on that token.
+    On a page, users can select a token of the answer to shade the prompt by its effect on that token.
     """
 
     joins_segments = True
@@ -108,7 +108,7 @@ class PromptDrawing(TextDrawing):
 def answer_tokens(e: Explanation) -> list[AnswerToken]:
     """Return the whole answer and its tokens, if the method scored all of them.
 
-    Tokens share one scale of colours, so that the prompt is pale for a token that it hardly moves.
+    Tokens share one colour scale, so the prompt is pale for a token on which it has little effect.
     """
     input: Any = e.input
     prompt: RenderedPrompt = input.text

@@ -1,4 +1,4 @@
-"""Drawings of table rows: a list of columns, and a form with a box for each column."""
+"""Drawings of table rows: a list of columns, and a form with an input for each column."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 class RowDrawing(Drawing):
-    """Draws rows as a list of columns."""
+    """Drawing of a table row as a list of columns."""
 
     def form(self, fields: Mapping[str, Any], model: Model, limits: InputLimits) -> Markup:
-        """Return a box for each column: numbers, or the categories of the background."""
+        """Return an input for each column: a number, or a choice of the background's categories."""
         if fields["row"] is None:
-            raise InputError("The columns of this model are not known: wrap it with background= some rows.")
+            raise InputError("The model has no column names: pass some rows to wrap(…, background=rows).")
         row = decode(Mapping[str, str | float | None], fields["row"], "row")
         categories, numbers = dict[str, list[str]](), set[str]()
         background = model.background

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 _PLAIN_BELOW = 0.02
 
 _LONG, _STRETCH, _CONTEXT = 200, 60, 12
-"""On pages a text with more features than the first number is folded: stretches of more spans (words, and
-what is between them) than the second, except for the third at each end."""
+"""On pages, texts with more than `_LONG` features are folded: stretches of more than `_STRETCH` spans (words
+and the text between them) are hidden, except for `_CONTEXT` spans at each end."""
 
 _NOTABLE = 0.1
-"""The share of the largest score from which a feature is never folded away."""
+"""Smallest share of the largest score for which a feature is never folded."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class AnswerToken:
 
 
 class TextDrawing(Drawing):
-    """Draws the whole text: fixed and unread parts are pale, and a set is underlined.
+    """Drawing of the whole text: fixed and unread parts are pale, and a set is underlined.
 
     Each segment is a paragraph, unless a subclass joins them.
     """
@@ -117,7 +117,7 @@ class TextDrawing(Drawing):
         return from_template("text.html", paragraphs=self.paragraphs(panel))
 
     def paragraphs(self, panel: Panel, tokens: Sequence[AnswerToken] = ()) -> list[Paragraph]:
-        """Return the segments, each span with its shade, its shades for `tokens`, and its scores."""
+        """Return the segments as paragraphs; spans have shades, also for `tokens`, and scores as titles."""
         e = panel.explanation
         input: Any = e.input
         text, scores, is_clickable = input.text, say.score_texts(e), panel.look.interactive
@@ -153,7 +153,7 @@ class TextDrawing(Drawing):
         arcs = pairs.arcs(e)
         names = [f"{pairs.names_text(e, a.i, a.j)} {pairs.value_text(e, a.i, a.j)}" for a in arcs.arcs]
         label = "Arcs that join words: " + ", ".join(reversed(names))
-        return from_template("arcs.html", e=e, panel=panel, found=arcs, label=label, pairs=pairs)
+        return from_template("arcs.html", e=e, panel=panel, arcs=arcs, label=label, pairs=pairs)
 
     def form(self, fields: Mapping[str, Any], model: Model, limits: InputLimits) -> Markup:
         """Return boxes for the text and for the second text of a pair."""
@@ -168,14 +168,14 @@ class TextDrawing(Drawing):
             segments[span.segment].append((span.text, ",".join(map(str, span.features)), is_chosen))
         if alone:
             segments = [
-                _with_gaps(own) if input.text.removable(number) else own
-                for number, own in enumerate(segments)
+                _with_gaps(spans) if input.text.removable(number) else spans
+                for number, spans in enumerate(segments)
             ]
         return from_template("study_text.html", segments=segments, can_mark=can_mark)
 
 
 def folds(strongest: list[int | None], panel: Panel) -> dict[int, int]:
-    """Return the first and last of the spans to fold away: long stretches without a notable feature.
+    """Return the first and last span of each fold: long stretches without a notable feature.
 
     `strongest` is the strongest feature of each span. A text with few features is not folded.
     """
@@ -227,7 +227,7 @@ def _runs(input: TextInput, segment: int) -> list[tuple[int, int, tuple[int, ...
 
 
 def _with_gaps(spans: Iterable[tuple[str, str, bool]]) -> list[tuple[str, str, bool]]:
-    """Return the chosen spans, with an ellipsis in place of the words between them."""
+    """Return the chosen spans, with an ellipsis for the words between them."""
     shown: list[tuple[str, str, bool]] = []
     gap = ""
     for text, features, is_chosen in spans:
@@ -271,10 +271,10 @@ def _marked(panel: Panel, console: Console, width: int, joined: bool) -> Iterato
             marks = [" "] * len(line)
             for run in line.spans:
                 assert isinstance(run.style, Style)
-                for place in range(run.start, min(run.end, len(line))):
-                    character = line.plain[place]
+                for column in range(run.start, min(run.end, len(line))):
+                    character = line.plain[column]
                     mark = " " if character.isspace() else run.style.meta["mark"]
-                    marks[place] = mark * cell_len(character)
+                    marks[column] = mark * cell_len(character)
             below = "".join(marks)
             lines.append(Text(line.plain))
             lines += [Text(below.replace(str(MARKS[2]), " ").rstrip())] if set(below) - set(" .") else []

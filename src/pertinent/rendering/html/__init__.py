@@ -1,4 +1,4 @@
-"""HTML from Jinja templates: everything but the templates' own text and `Markup` is escaped."""
+"""HTML from Jinja templates, which escape everything except `Markup`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Markup(markupsafe.Markup):
-    r"""A part of a page, which is not escaped; a text of any other class is, even if it calls itself safe.
+    r"""HTML that is not escaped again; all other text is escaped, also text that claims to be safe.
 
     >>> str(Markup("<b>{}</b>").format("<i>\x00\u202e"))
     '<b>&lt;i&gt;␀�</b>'
@@ -32,66 +32,66 @@ class Markup(markupsafe.Markup):
 
     @classmethod
     def escape(cls, s: Any, /) -> Self:
-        """Text as a part of a page, with its control characters made visible."""
-        return super().escape(_shown(s))
+        """Return text as HTML, with visible control characters."""
+        return super().escape(_printable(s))
 
 
 @dataclass(frozen=True)
 class Axis:
-    """A range of values mapped to the width of a cell."""
+    """A linear mapping from a range of values to the width of a cell, in percent."""
 
     low: float = 0.0
     high: float = 1.0
 
     @classmethod
     def from_ranges(cls, ranges: Iterable[tuple[float, float]]) -> Axis:
-        """The axis that covers every range and zero, with room for a dot at its ends."""
+        """Return the axis that covers all ranges and zero, with a margin for dots at its ends."""
         ends = [value for pair in ranges for value in pair if value == value]  # noqa: PLR0124  not NaN
         low, high = min([0.0, *ends]), max([0.0, *ends])
-        room = 0.03 * (high - low) or 1.0
-        return cls(low - room if low < 0 else low, high + room)
+        margin = 0.03 * (high - low) or 1.0
+        return cls(low - margin if low < 0 else low, high + margin)
 
-    def place(self, value: float) -> float:
-        """Where a value lies, from 0 to 100."""
+    def position(self, value: float) -> float:
+        """Return the position of a value, in percent of the width."""
         return 100 * min(1.0, max(0.0, (value - self.low) / (self.high - self.low)))
 
     def span(self, low: float, high: float) -> str:
-        """The style of what reaches from one value to another."""
-        left, right = self.place(low), self.place(high)
+        """Return the CSS of a bar from one value to another."""
+        left, right = self.position(low), self.position(high)
         return f"left:{left:.1f}%;width:{right - left:.1f}%"
 
 
 def ends(e: Explanation, features: Iterable[int]) -> list[tuple[float, float]]:
-    """The ends of the whiskers on the bars of features."""
+    """Return the ends (low, high) of the error whiskers of features."""
     bars = [(float(e.scores[i]), wording.error_of(e, i) or 0.0) for i in features]
     return [(score - error, score + error) for score, error in bars]
 
 
 def from_template(file: str, /, **context: Any) -> Markup:
-    """A part of a page from a file in `templates/`, or, as ``package:file``, of that folder in a package."""
+    """Render a template of `templates/`, or, for ``package:file``, of that folder in another package."""
     return Markup(_environment().get_template(file).render(context))
 
 
 def fragment(*parts: Markup) -> str:
-    """Parts of a page with their own style, for notebooks and other pages."""
+    """Return parts of a page with their style sheet, for notebooks and other pages."""
     return str(from_template("fragment.html", style=style(), parts=parts))
 
 
 @cache
-def own_file(name: str, package: str = __name__) -> str:
-    """The text of a file of this folder, or of another package's."""
+def read_asset(name: str, package: str = __name__) -> str:
+    """Return the text of a file in this folder, or in the folder of another package."""
     return files(package).joinpath(name).read_text(encoding="utf-8")
 
 
 @cache
 def style(*more: str) -> Markup:
-    """The style sheet of fragments, and those in other files of this folder."""
+    """Return the style sheet of fragments, followed by other style sheets of this folder."""
     colours = [
         f"--{name}-{part}: {colour};"
         for name, surface in (("light", LIGHT), ("dark", DARK))
         for part, colour in asdict(surface).items()
     ]
-    rules = [f".pertinent {{ {' '.join(colours)} }}\n", *map(own_file, ("report.css", *more))]
+    rules = [f".pertinent {{ {' '.join(colours)} }}\n", *map(read_asset, ("report.css", *more))]
     return Markup("".join(rules))
 
 
@@ -100,12 +100,12 @@ def _environment() -> Environment:
     environment = Environment(
         loader=FunctionLoader(_template),
         autoescape=True,
-        finalize=_shown,
+        finalize=_printable,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    environment.filters["ours"] = Markup  # what a macro returns
+    environment.filters["ours"] = Markup  # output of a macro
     environment.globals |= {"say": wording, "Axis": Axis, "ends": ends}
     environment.globals |= {"measure_text": measure_text, "number_text": number_text}
     return environment
@@ -113,9 +113,9 @@ def _environment() -> Environment:
 
 def _template(name: str) -> str:
     package, _, file = name.rpartition(":")
-    return own_file(f"templates/{file}", package or __name__)
+    return read_asset(f"templates/{file}", package or __name__)
 
 
-def _shown(value: Any) -> Any:
-    """A value as a page shows it: its control characters made visible, and nothing for ``None``."""
+def _printable(value: Any) -> Any:
+    """Return a value for a page: with visible control characters, and empty for ``None``."""
     return value if isinstance(value, Markup) else "" if value is None else visible(str(value))

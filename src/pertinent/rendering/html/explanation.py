@@ -18,31 +18,37 @@ from pertinent.results.explanation import ByClass, Explanation, Explanations
 from pertinent.results.failures import Failure
 
 _FIRST = 10
-"""How many inputs a notebook shows; a report shows all."""
+"""Number of inputs that a notebook shows; a report shows all."""
 
 _TOP, _TOP_LISTED = 8, 20
 _MOST_LISTED = 500
 
 
 def show(explanation: Explanation) -> str:
-    """One explanation, for notebooks and other pages."""
+    """Return one explanation, for notebooks and other pages."""
     return fragment(card(explanation, "" if explanation.id is None else name_of(explanation)))
 
 
 def show_all(explanations: Explanations) -> str:
-    """The first explanations, and the failures."""
+    """Return the explanations of the first inputs, and the failures."""
     inputs = by_input(explanations)
-    cards = [card(e, found.title) for found in inputs[:_FIRST] for e in found.explanations]
+    cards = [card(e, explained.title) for explained in inputs[:_FIRST] for e in explained.explanations]
     left = from_template("more.html", left=len(inputs) - _FIRST)
     return fragment(*cards, left, failure_list(explanations.failures, _FIRST))
 
 
-def show_by_class(found: ByClass) -> str:
-    """The classes side by side."""
-    e = found[0]
-    name = "" if e.id is None else name_of(e)
-    given = drawing_of(e.input).html_input(e.input)
-    return fragment(from_template("by_class.html", e=e, name=name, given=given, classes=_classes(found)))
+def show_by_class(classes: ByClass) -> str:
+    """Return the explanations of several classes side by side."""
+    e = classes[0]
+    return fragment(
+        from_template(
+            "by_class.html",
+            e=e,
+            name="" if e.id is None else name_of(e),
+            original=drawing_of(e.input).html_input(e.input),
+            classes=_classes(classes),
+        )
+    )
 
 
 def card(
@@ -57,9 +63,9 @@ def card(
 ) -> Markup:
     """Return one explanation without style, under the `name` of its input.
 
-    Without `with_input` the original image is elsewhere on the page. `by_class` adds the scores for the other
-    classes, if the method gives them. `share` are other colours of the features, from −1 to 1.
-    Unless it `is_begun`, only the input and its prediction are shown.
+    `with_input` includes the original image. `by_class` adds the scores for the other classes, if the method
+    has them. `share` replaces the colours of the features, from −1 to 1. If the explanation has not begun,
+    only the input and its prediction are shown.
     """
     drawing, n = drawing_of(e.input), len(e.features)
     top = _TOP_LISTED if drawing.lists_features else _TOP
@@ -72,7 +78,7 @@ def card(
         panel=panel,
         drawing=drawing,
         drawn=drawing.html(panel),
-        given=drawing.html_input(e.input) if with_input else "",
+        original=drawing.html_input(e.input) if with_input else "",
         sets=[(s, drawing.html_set(e.input, s.mask, s.sparsities)) for s in say.chosen_sets(e)],
         pairs=_pairs(panel),
         waterfall=waterfall(e),
@@ -88,7 +94,7 @@ def card(
 
 
 def prediction_axis(e: Explanation, *more: Floats) -> Axis:
-    """Return the axis of the predictions: from 0 to 1, or one that covers the values and `more`."""
+    """Return the axis of the predictions: [0, 1], or a range that covers the values and `more`."""
     if e.output.kind != "value":
         return Axis()
     rows = (e.prediction.values, *more)
@@ -96,40 +102,44 @@ def prediction_axis(e: Explanation, *more: Floats) -> Axis:
 
 
 def columns_to_choose(e: Explanation) -> list[int]:
-    """Return the columns that an explanation has scores for, if there are several."""
+    """Return the columns with scores; empty if there is only one."""
     if e.class_scores is None or len(e.classes) == 1:
         return []
     return list(drawing_of(e.input).column_shares(e)) or say.listed_classes(e)
 
 
 def _pairs(panel: Panel) -> Markup:
-    """The strongest pairs of features; empty if the method does not value pairs."""
+    """Return the strongest pairs of features; empty if the method does not score pairs."""
     e = panel.explanation
     if e.interactions is None:
         return Markup()
-    found = pairs.shown_pairs(e).tolist()
-    values = [(float(e.interactions[i, j]), pairs.error_of(e, i, j) or 0.0) for i, j in found]
-    axis = Axis.from_ranges((value - error, value + error) for value, error in values)
-    drawn = drawing_of(e.input).html_pairs(panel) if found else Markup()
+    strongest = pairs.shown_pairs(e).tolist()
+    values = [(float(e.interactions[i, j]), pairs.error_of(e, i, j) or 0.0) for i, j in strongest]
     return from_template(
-        "pairs.html", e=e, found=found, drawn=drawn, axis=axis, pairs=pairs, triples=pairs.shown_triples(e)
+        "pairs.html",
+        e=e,
+        strongest=strongest,
+        drawn=drawing_of(e.input).html_pairs(panel) if strongest else Markup(),
+        axis=Axis.from_ranges((value - error, value + error) for value, error in values),
+        pairs=pairs,
+        triples=pairs.shown_triples(e),
     )
 
 
 def failure_list(failures: Sequence[Failure], most: int | None = None) -> Markup:
-    """The failures and at `most` so many of their reasons; empty if there are none."""
+    """Return the number of failures and up to `most` reasons; empty without failures."""
     lines = failure_lines(named(failures), most)
     return from_template("failures.html", n=len(failures), lines=lines) if failures else Markup()
 
 
-def _classes(found: ByClass, look: Look | None = None) -> dict[str, object]:
-    """What the template of several classes needs."""
-    every = panels.class_panels(found, look=look)
+def _classes(classes: ByClass, look: Look | None = None) -> dict[str, object]:
+    """Return the context of the template for several classes."""
+    class_panels = panels.class_panels(classes, look=look)
     return {
-        "title": panels.title(found).capitalize(),
-        "drawn": [(p, drawing_of(p.explanation.input).html(p, small=True)) for p in every],
-        "axis": Axis.from_ranges(end for p in every for end in ends(p.explanation, p.shown.tolist())),
-        "directions": panels.directions(found),
-        "set_text": panels.set_text(found),
-        "clipped_at": panels.largest(found) if panels.is_clipped(found) else None,
+        "title": panels.title(classes).capitalize(),
+        "drawn": [(p, drawing_of(p.explanation.input).html(p, small=True)) for p in class_panels],
+        "axis": Axis.from_ranges(end for p in class_panels for end in ends(p.explanation, p.shown.tolist())),
+        "directions": panels.directions(classes),
+        "set_text": panels.set_text(classes),
+        "clipped_at": panels.largest(classes) if panels.is_clipped(classes) else None,
     }

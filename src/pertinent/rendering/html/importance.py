@@ -1,4 +1,4 @@
-"""Which features matter over many inputs, as HTML."""
+"""Feature importance over many inputs as HTML."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pertinent.results.importance import Importance
 
 
 def show(importance: Importance) -> str:
-    """Bars with intervals, for notebooks and other pages."""
+    """Return bars with intervals, for notebooks and other pages."""
     return fragment(importance_card(importance))
 
 
 def importance_card(importance: Importance, link: Callable[[str], str] | None = None) -> Markup:
-    """Bars with intervals, without style; `link` is the address to which the name of a feature leads."""
+    """Return bars with intervals, without style; `link` maps the name of a feature to a URL."""
     ends = [(row.low, row.high) for row in importance.rows]
     return from_template(
         "importance.html",

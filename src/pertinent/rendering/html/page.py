@@ -1,4 +1,4 @@
-"""One self-contained HTML page: no network, and no script but that of its index."""
+"""Self-contained HTML report, without network access."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pertinent.rendering import wording as say
 from pertinent.rendering.by_input import Explained, by_input
 from pertinent.rendering.colours import Look
 from pertinent.rendering.drawings import drawing_of
-from pertinent.rendering.html import Markup, from_template, own_file, style
+from pertinent.rendering.html import Markup, from_template, read_asset, style
 from pertinent.rendering.html.explanation import card, failure_list
 from pertinent.rendering.html.importance import importance_card
 from pertinent.rendering.html.svg import swarm_card
@@ -42,22 +42,22 @@ def save_report(
     groups: str | Sequence[Any] | None = None,
     opacity: Share | None = None,
 ) -> Path:
-    """Write explanations to one self-contained HTML page, and return its path.
+    """Write explanations to a self-contained HTML page, and return its path.
 
     Parameters
     ----------
     explanations
-        One, many, or an evaluation, whose explanations are used.
+        An explanation, several, or an evaluation that contains them.
     path
-        The file, which is written atomically.
+        The HTML file, which is written atomically.
     title
         The heading of the page.
     evaluation
-        Its table comes first, and the explanations that it measured show their metrics.
+        An evaluation of the explanations. Its table comes first, and each explanation shows its metrics.
     by_class
-        Add the scores for the other classes to each explanation whose method gives them.
+        Add the scores for the other classes to each explanation that has them.
     groups
-        Compare groups of inputs in the importance of features, as in `Explanations.importance`.
+        Groups of inputs to compare by feature importance, as in `Explanations.importance`.
     opacity
         The opacity of heat maps over their images; 0.75 by default.
 
@@ -95,16 +95,16 @@ def report(
         failures += items.failures
     every = [items] if isinstance(items, Explanation) or not isinstance(items, Iterable) else list(items)
     if not all(isinstance(e, Explanation) for e in every):
-        raise InputError("A report is made of explanations, or of an evaluation.")
+        raise InputError("`explanations` must be an explanation, several, or an evaluation.")
     if evaluation is not None:
         failures += [failure for failure in evaluation.failures if failure not in failures]
         every = _with_measures(every, evaluation)
     if by_class and every and all(e.class_scores is None for e in every):
-        every[0].by_class()  # raises the error that says so
+        every[0].by_class()  # raises a SettingError
     inputs = by_input(every)
     many = len(inputs) > _MOST_UNPACKED
     look = Look(opacity=opacity, compact=many)
-    script = Markup(own_file("overlay.js") + own_file("report.js"))
+    script = Markup(read_asset("overlay.js") + read_asset("report.js"))
     return str(
         from_template(
             "page.html",
@@ -117,51 +117,51 @@ def report(
             summary=evaluation_card(evaluation) if evaluation is not None and evaluation.rows else "",
             importance=_importance(every, groups),
             failures=failure_list(failures),
-            sections=((found, _section(found, look, by_class=by_class)) for found in inputs),
+            sections=((i, _section(i, look, by_class=by_class)) for i in inputs),
             pack=_packed if many else None,
-            words=_packed(json_text([_search_text(found) for found in inputs])) if many else "",
+            words=_packed(json_text([_search_text(i) for i in inputs])) if many else "",
             index=_index(inputs) if len(inputs) > 1 else None,
-            together=any(len(found.explanations) > 1 for found in inputs),
+            together=any(len(i.explanations) > 1 for i in inputs),
         )
     )
 
 
 def _importance(explanations: Sequence[Explanation], groups: str | Sequence[Any] | None) -> Markup:
-    """Which features matter over many texts or rows; nothing for few, for images and for several methods."""
-    is_drawn = any(e.input.is_picture for e in explanations)
+    """Return the feature importance over many texts or rows; empty for few, images or several methods."""
+    has_pictures = any(e.input.is_picture for e in explanations)
     alike = len({(e.method, e.input.kind) for e in explanations}) == 1
-    if groups is None and (len(explanations) < _MANY or is_drawn or not alike):
+    if groups is None and (len(explanations) < _MANY or has_pictures or not alike):
         return Markup()
-    found = Explanations(explanations).importance(groups, top=15)
-    if not found.is_signed:
-        return importance_card(found)
-    return importance_card(found) + from_template(
-        "folded.html", name="Every score", content=swarm_card(found)
+    importance = Explanations(explanations).importance(groups, top=15)
+    if not importance.is_signed:
+        return importance_card(importance)
+    return importance_card(importance) + from_template(
+        "folded.html", name="All scores", content=swarm_card(importance)
     )
 
 
-def _section(found: Explained, look: Look, *, by_class: bool) -> Markup:
-    """The explanations of one input side by side; an image that several explain is shown once."""
-    input, together = found.explanations[0].input, len(found.explanations) > 1
-    given = drawing_of(input).html_input(input) if together and not look.compact else Markup()
-    alone = not together and not look.compact
-    cards = [card(e, look=look, with_input=alone, by_class=by_class) for e in found.explanations]
-    return from_template("section.html", found=found, given=given, cards=cards)
+def _section(explained: Explained, look: Look, *, by_class: bool) -> Markup:
+    """Return the explanations of one input side by side; a shared image is shown once."""
+    input, together = explained.explanations[0].input, len(explained.explanations) > 1
+    original = drawing_of(input).html_input(input) if together and not look.compact else Markup()
+    with_input = not together and not look.compact
+    cards = [card(e, look=look, with_input=with_input, by_class=by_class) for e in explained.explanations]
+    return from_template("section.html", explained=explained, original=original, cards=cards)
 
 
 def _packed(text: str) -> str:
-    """A text compressed (zlib) and as base64, which the script of the page unpacks."""
+    """Return a text compressed with zlib and encoded as base64; the script of the page decodes it."""
     return b64encode(compress(text.encode(), 9)).decode()
 
 
-def _search_text(found: Explained) -> str:
-    """Return the text that the search of a page looks through, besides the index."""
-    input = found.explanations[0].input
+def _search_text(explained: Explained) -> str:
+    """Return the searchable text of an input, besides its row in the index."""
+    input = explained.explanations[0].input
     return input.search_text if input.has_words else ""
 
 
 def _count(inputs: Sequence[Explained]) -> str:
-    explanations = sum(len(found.explanations) for found in inputs)
+    explanations = sum(len(explained.explanations) for explained in inputs)
     return (
         f"{explanations:,} explanation{'' if explanations == 1 else 's'} "
         f"of {len(inputs):,} input{'' if len(inputs) == 1 else 's'}"
@@ -169,7 +169,7 @@ def _count(inputs: Sequence[Explained]) -> str:
 
 
 def _with_measures(explanations: list[Explanation], evaluation: Evaluation) -> list[Explanation]:
-    """The explanations, each with its measures if the evaluation has them."""
+    """Return the explanations, with measures from the evaluation."""
 
     def key(e: Explanation) -> tuple[object, ...]:
         return e.method, repr(e.settings), e.removal, e.input.fingerprint, e.target, e.seed
@@ -179,19 +179,19 @@ def _with_measures(explanations: list[Explanation], evaluation: Evaluation) -> l
 
 
 _MANY = 20
-"""From how many explanations on a report says which features matter."""
+"""Smallest number of explanations for which a report shows feature importance."""
 
 _MOST_UNPACKED = 100
-"""A report of more inputs than this is packed: what is not shown is compressed."""
+"""Largest number of inputs in a report whose hidden sections are not compressed."""
 
 _MEASURE = "number more"
 _MOST_MEASURES = 4
-"""How many columns of measures an index shows without being asked."""
+"""Largest number of columns of measures that an index shows by default."""
 
 
 @dataclass(frozen=True)
 class _IndexCell:
-    """What a cell of the index shows, by what it is sorted, and its class."""
+    """A cell of the index: its text, its sort key, and its CSS class."""
 
     shown: str = ""
     value: object = ""
@@ -199,19 +199,19 @@ class _IndexCell:
 
 
 def _index(inputs: Sequence[Explained]) -> dict[str, Any]:
-    """The columns of the index, and a row for each input; columns that are empty throughout are left out.
+    """Return the columns of the index without empty ones, and a row for each input.
 
-    Of many columns of measures none is shown at first; `more` says what they are.
+    Many columns of measures are hidden by default; `more` is their number.
     """
-    methods = {e.method for found in inputs for e in found.explanations}
-    rows = [dict(_cells(found, several_methods=len(methods) > 1)) for found in inputs]
+    methods = {e.method for explained in inputs for e in explained.explanations}
+    rows = [dict(_cells(explained, several_methods=len(methods) > 1)) for explained in inputs]
     if len(methods) > 1 and len({row["method"] for row in rows}) == 1:
         rows = [{column: cell for column, cell in row.items() if column != "method"} for row in rows]
     columns = {column: cell.kind for row in rows for column, cell in row.items() if cell.shown}
     measures = [column for column, kind in columns.items() if kind == _MEASURE]
     if len(measures) <= _MOST_MEASURES:
         columns |= dict.fromkeys(measures, "number")
-    predicted = [_predicted(found) for found in inputs]
+    predicted = [_predicted(explained) for explained in inputs]
     cells = [[(row.get(column, _IndexCell()), kind) for column, kind in columns.items()] for row in rows]
     return {
         "columns": columns,
@@ -221,12 +221,12 @@ def _index(inputs: Sequence[Explained]) -> dict[str, Any]:
     }
 
 
-def _cells(found: Explained, *, several_methods: bool) -> Iterator[tuple[str, _IndexCell]]:
-    first = found.explanations[0]
+def _cells(explained: Explained, *, several_methods: bool) -> Iterator[tuple[str, _IndexCell]]:
+    first = explained.explanations[0]
     yield "id", _IndexCell(first.id or "", first.id or "")
     beginning = drawing_of(first.input).beginning(first.input)
     yield "begins", _IndexCell(beginning, "" if isinstance(beginning, Markup) else beginning, "start")
-    yield "prediction", _IndexCell(_predicted(found), _predicted(found))
+    yield "prediction", _IndexCell(_predicted(explained), _predicted(explained))
     amount = "value" if first.output.kind == "value" else "probability"
     predicted = say.predicted(first)
     yield (
@@ -234,13 +234,13 @@ def _cells(found: Explained, *, several_methods: bool) -> Iterator[tuple[str, _I
         _IndexCell(say.amount(first, predicted), float(first.prediction.values[predicted]), "number"),
     )
     targets = ", ".join(
-        dict.fromkeys(e.target_name for e in found.explanations if e.target != say.predicted(e))
+        dict.fromkeys(e.target_name for e in explained.explanations if e.target != say.predicted(e))
     )
     yield "explained instead", _IndexCell(targets, targets)
-    methods = ", ".join(dict.fromkeys(e.method for e in found.explanations))
+    methods = ", ".join(dict.fromkeys(e.method for e in explained.explanations))
     yield "method", _IndexCell(methods, methods)
     measured: dict[str, list[float]] = {}
-    for e in found.explanations:
+    for e in explained.explanations:
         for m in say.measures(e):
             column = f"{m.name} {m.arrow} {e.method if several_methods else ''}"
             measured.setdefault(" ".join(column.split()), []).append(m.mean)
@@ -248,6 +248,6 @@ def _cells(found: Explained, *, several_methods: bool) -> Iterator[tuple[str, _I
         yield column, _IndexCell(measure_text(float(np.mean(values))), float(np.mean(values)), _MEASURE)
 
 
-def _predicted(found: Explained) -> str:
-    first = found.explanations[0]
+def _predicted(explained: Explained) -> str:
+    first = explained.explanations[0]
     return first.classes[say.predicted(first)]

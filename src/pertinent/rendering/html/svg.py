@@ -1,4 +1,4 @@
-"""Pictures as SVG: a beeswarm of many explanations, curves by sparsity, and the steps of a waterfall."""
+"""SVG pictures: beeswarms of many explanations, curves by sparsity, and waterfalls."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from pertinent.results.explanation import Explanation
 from pertinent.results.importance import FeatureScores, Importance
 
 _WIDTH, _LEFT, _LINE = 640, 150, 26
-"""The width of a beeswarm, the room for the names beside it, and the height of a line, in pixels."""
+"""Width of a beeswarm, width of the names beside it, and height of a line, in pixels."""
 
 _SHADES = 9
-"""The number of colours of a beeswarm."""
+"""Number of colours of a beeswarm."""
 
 _CURVE = {"width": 320, "height": 220, "below": 180}
 _COLOURS = 7
-"""The number of colours of lines, which report.css has."""
+"""Number of line colours in report.css."""
 
 
 def swarm_card(importance: Importance) -> Markup:
-    """A beeswarm for each group, all on one scale, without style."""
-    scores = [score for own in importance.scored.values() for score in own.scores]
+    """Return a beeswarm for each group on a shared axis, without style."""
+    scores = [score for feature in importance.scored.values() for score in feature.scores]
     low, high = min([0.0, *scores]), max([0.0, *scores])
-    room = 0.03 * (high - low) or 1.0
-    x = AxisScale(low - room, high + room, _LEFT, _WIDTH - 10)
+    margin = 0.03 * (high - low) or 1.0
+    x = AxisScale(low - margin, high + margin, _LEFT, _WIDTH - 10)
     height = _LINE * len(importance.features) + 40
     swarms = [
-        (group, [_dots(own, group, place, x) for place, own in enumerate(importance.scored.values())])
+        (group, [_dots(scores, group, line, x) for line, scores in enumerate(importance.scored.values())])
         for group in importance.groups
     ]
-    positions = [each for own in importance.scored.values() for each in own.positions]
+    positions = [position for feature in importance.scored.values() for position in feature.positions]
     return from_template(
         "beeswarm.html",
         importance=importance,
@@ -49,38 +49,38 @@ def swarm_card(importance: Importance) -> Markup:
     )
 
 
-def _dots(own: FeatureScores, group: str, place: int, x: AxisScale) -> dict[str, str]:
-    """For each colour, the points of a feature as the path of an SVG: lines of no length with round ends."""
-    chosen = [i for i, name in enumerate(own.groups) if name == group]
-    scores, positions = np.array(own.scores)[chosen], np.array(own.positions)[chosen]
+def _dots(feature: FeatureScores, group: str, line: int, x: AxisScale) -> dict[str, str]:
+    """Return the SVG path of a feature's points by colour: lines of zero length with round caps."""
+    chosen = [i for i, name in enumerate(feature.groups) if name == group]
+    scores, positions = np.array(feature.scores)[chosen], np.array(feature.positions)[chosen]
     ups = spread(scores, x.low, x.high) if len(scores) else scores
     paths: dict[str, str] = {}
     for score, position, up in zip(scores.tolist(), positions.tolist(), ups.tolist(), strict=True):
         rank = round(position * (_SHADES - 1)) / (_SHADES - 1) if isfinite(position) else None
         colour = "var(--quiet)" if rank is None else shade(2 * rank - 1)
-        y = round(_LINE * (place + 0.5 + up) + 4, 1)
-        paths[colour] = paths.get(colour, "") + f"M{x.place(score):g} {y:g}h0"
+        y = round(_LINE * (line + 0.5 + up) + 4, 1)
+        paths[colour] = paths.get(colour, "") + f"M{x.position(score):g} {y:g}h0"
     return paths
 
 
 def curves_card(curves: Curves, better: Mapping[str, str]) -> Markup:
-    """Return a picture of the curves of each metric; empty if there is none."""
+    """Return a picture of the curves of each metric; empty without curves."""
     panels = []
     for metric, lines in curves.items():
-        every = [point for points in lines.values() for point in points]
-        ends = [end for _, i in every for end in (i.mean, i.low, i.high) if isfinite(end)]
+        all_points = [point for points in lines.values() for point in points]
+        ends = [end for _, i in all_points for end in (i.mean, i.low, i.high) if isfinite(end)]
         low, high = min([0.0, *ends]), max([0.0, *ends])
-        room = 0.05 * (high - low) or 0.1
-        y = AxisScale(low - room, high + room, _CURVE["below"], 10)
-        x = AxisScale(0.0, max(place for place, _ in every), y.margin, _CURVE["width"] - 20)
+        margin = 0.05 * (high - low) or 0.1
+        y = AxisScale(low - margin, high + margin, _CURVE["below"], 10)
+        x = AxisScale(0.0, max(sparsity for sparsity, _ in all_points), y.margin, _CURVE["width"] - 20)
         drawn = [
             {
                 "method": method,
                 "colour": number % _COLOURS,
-                "line": " ".join(f"{x.place(place)},{y.place(i.mean)}" for place, i in points),
+                "line": " ".join(f"{x.position(s)},{y.position(i.mean)}" for s, i in points),
                 "band": " ".join(
-                    [f"{x.place(place)},{y.place(i.low)}" for place, i in points if isfinite(i.low)]
-                    + [f"{x.place(place)},{y.place(i.high)}" for place, i in points[::-1] if isfinite(i.high)]
+                    [f"{x.position(s)},{y.position(i.low)}" for s, i in points if isfinite(i.low)]
+                    + [f"{x.position(s)},{y.position(i.high)}" for s, i in points[::-1] if isfinite(i.high)]
                 ),
             }
             for number, (method, points) in enumerate(lines.items())
@@ -90,9 +90,9 @@ def curves_card(curves: Curves, better: Mapping[str, str]) -> Markup:
 
 
 def waterfall(e: Explanation) -> Markup:
-    """Bars from the base value to the prediction; empty for scores that do not add up to it."""
+    """Return bars from the base value to the prediction; empty for scores that do not add up to it."""
     if not has_steps(e):
         return Markup()
-    found = waterfall_steps(e)
-    axis = Axis.from_ranges((end, end) for end in found.ends)
-    return from_template("waterfall.html", e=e, found=found, axis=axis)
+    steps = waterfall_steps(e)
+    axis = Axis.from_ranges((end, end) for end in steps.ends)
+    return from_template("waterfall.html", e=e, steps=steps, axis=axis)

@@ -1,4 +1,4 @@
-"""Figures for papers and notebooks, made without pyplot: no global state, no display."""
+"""Figures for papers and notebooks, made without pyplot and its global state."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _LONGEST_LINE = 80
 SIDES = {"support": LIGHT.support, "against": LIGHT.against, "plain": NEUTRAL}
 QUIET = "#5c626d"
-# Okabe & Ito's colours, which are colour-blind safe; the markers differ in black and white, too.
+# The colour-blind-safe palette of Okabe & Ito; the markers differ in black and white, too.
 LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#1b1d22")
 MARKERS = "osD^vPX"
 
@@ -31,9 +31,9 @@ def add_colour_bar(
     two_sides: bool = True,
     axes: Any = None,
 ) -> Any:
-    """Draw the scale of heat maps: to the largest score, from minus it or, with one side, from 0.
+    """Add the colour bar of heat maps, from −`largest` to `largest`, or from 0 without `two_sides`.
 
-    It stands beside the given axes, or beside all.
+    It is placed next to `axes`; by default next to all axes.
     """
     norm = optional("matplotlib.colors").Normalize(-(largest or 1.0), largest or 1.0)
     mappable = optional("matplotlib.cm").ScalarMappable(norm, look.scale())
@@ -50,7 +50,7 @@ def add_colour_bar(
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure that a notebook shows without pyplot."""
+    """Return an empty figure of this size in inches, which notebooks show without pyplot."""
     figure: Figure = optional("matplotlib.figure").Figure(figsize=(width, height), layout="constrained")
     # Notebooks show figures automatically only if pyplot was set up.
     figure._repr_png_ = partial(_png, figure)  # type: ignore[attr-defined]
@@ -64,7 +64,7 @@ def _png(figure: Figure) -> bytes:
 
 
 def add_key(figure: Figure | SubFigure, meanings: tuple[str, str], note: str | None = None) -> None:
-    """Add a legend below the axes that says what the two colours mean, under a note."""
+    """Add a legend of the two colours below the axes, with a note as its title."""
     patch = optional("matplotlib.patches").Patch
     colours = zip((LIGHT.support, LIGHT.against), meanings, strict=True)
     handles = [patch(color=colour, label=clipped(meaning, _LONGEST_LINE)) for colour, meaning in colours]

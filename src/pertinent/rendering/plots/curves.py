@@ -1,4 +1,4 @@
-"""A figure of what is measured at each sparsity: insertion and deletion curves."""
+"""Figure of metrics by sparsity: insertion and deletion curves."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 
 
 def show(evaluation: Evaluation) -> Figure:
-    """A panel for each metric: its mean against the share of features, with 95% intervals as bands."""
+    """Return a panel for each metric: its mean by share of features, with 95% intervals as bands."""
     drawn = curves_by_sparsity(evaluation)
     if not drawn:
         raise SettingError(
-            "Curves need a metric that was measured at several sparsities, such as "
+            "Curves need a metric with values at several sparsities, such as "
             "'comprehensiveness:sparsities=.1+.2+.5'."
         )
     figure = new_figure(max(6.4, 4.4 * len(drawn)), 3.8)
     panels = figure.subplots(1, len(drawn), squeeze=False)[0]
     for axes, (metric, lines) in zip(panels, drawn.items(), strict=True):
         for number, (method, points) in enumerate(lines.items()):
-            places = 100 * np.array([place for place, _ in points])
+            percentages = 100 * np.array([sparsity for sparsity, _ in points])
             mean, low, high = np.array([[i.mean, i.low, i.high] for _, i in points]).T
             colour = LINES[number % len(LINES)]
             marker = MARKERS[number % len(MARKERS)]
-            axes.plot(places, mean, color=colour, marker=marker, ms=4.5, lw=1.6, label=clipped(method))
-            axes.fill_between(places, low, high, color=colour, alpha=0.15, lw=0)
+            axes.plot(percentages, mean, color=colour, marker=marker, ms=4.5, lw=1.6, label=clipped(method))
+            axes.fill_between(percentages, low, high, color=colour, alpha=0.15, lw=0)
         axes.axhline(0, color=QUIET, lw=0.8)
         axes.spines[["top", "right"]].set_visible(False)
         axes.tick_params(labelsize=8)

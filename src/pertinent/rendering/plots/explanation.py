@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
 _FIRST = 10
-"""How many explanations one figure shows."""
+"""Largest number of explanations in one figure."""
 
 _OUTLINE = 1.4
 _MOST_BARS, _MOST_PICTURES = 4, 5
-"""The most panels in a line."""
+"""Largest number of panels in a line."""
 
 
 def show(explanation: Explanation, top: int | None = 20, **look: Any) -> Figure:
-    """Bars with standard errors for texts and rows; the image and its heat map for images.
+    """Return bars with standard errors for texts and rows, or the image and its heat map.
 
-    `top` is how many of the strongest features have a bar; ``None`` shows all. `look` are fields of `Look`.
+    `top` is the number of strongest features with a bar; ``None`` shows all. `look` are fields of `Look`.
     """
     panel = panels.panel(explanation, top, Look(**look))
     figure = new_figure(6.4, _height(panel))
@@ -41,7 +41,7 @@ def show(explanation: Explanation, top: int | None = 20, **look: Any) -> Figure:
 
 
 def show_all(explanations: Explanations, top: int | None = 5, **look: Any) -> Figure:
-    """The first ten explanations one below the other, each as it is alone; images in a grid."""
+    """Return the first ten explanations in a column, or images in a grid."""
     require(len(explanations) > 0, "explanations", "at least one", 0)
     if all(e.input.is_picture for e in explanations):
         return _grid(by_input(explanations)[:_FIRST], Look(**look))
@@ -54,20 +54,26 @@ def show_all(explanations: Explanations, top: int | None = 5, **look: Any) -> Fi
     return figure
 
 
-def show_by_class(found: ByClass, top: int | None = None, **look: Any) -> Figure:
-    """Bars of each class on one axis, those of its set outlined; of an image the heat and the set of each."""
-    every, e = panels.class_panels(found, top, Look(**look)), found[0]
-    pictures = [drawing_of(e.input).pictures(panel) for panel in every]
-    figure = _class_pictures(found, every, pictures) if any(pictures) else _class_bars(found, every)
+def show_by_class(classes: ByClass, top: int | None = None, **look: Any) -> Figure:
+    """Return bars for each class on a shared axis, or a heat map and a set of an image for each class.
+
+    The bars of the features in a class's set are outlined.
+    """
+    class_panels, e = panels.class_panels(classes, top, Look(**look)), classes[0]
+    pictures = [drawing_of(e.input).pictures(panel) for panel in class_panels]
+    if any(pictures):
+        figure = _class_pictures(classes, class_panels, pictures)
+    else:
+        figure = _class_bars(classes, class_panels)
     predicted = say.predicted(e)
     heading = f"{clipped(e.classes[predicted])} ({clipped(say.amount(e, predicted))})"
-    title = f"{heading} · {panels.title(found)}, by {clipped(e.method)}"
+    title = f"{heading} · {panels.title(classes)}, by {clipped(e.method)}"
     figure.suptitle(title, x=0.02, ha="left", fontsize=10, parse_math=False)
     return figure
 
 
 def _height(panel: Panel) -> float:
-    """The height of the figure of one explanation, in inches."""
+    """Return the height of the figure of one explanation, in inches."""
     drawing = drawing_of(panel.explanation.input)
     return 3.2 if panel.explanation.input.is_picture else drawing.height_of_plot(panel) + _bars_height(panel)
 
@@ -85,10 +91,10 @@ def _draw(figure: Figure | SubFigure, panel: Panel) -> None:
     height = drawing.height_of_plot(panel)
     heights = [height, _bars_height(panel)] if height else [1.0]
     *above, axes = figure.subplots(len(heights), height_ratios=heights, squeeze=False)[:, 0]
-    for own in above:
-        drawing.plot(own, panel)
-        own.spines[["top", "right"]].set_visible(False)
-        own.tick_params(labelsize=8)
+    for input_axes in above:
+        drawing.plot(input_axes, panel)
+        input_axes.spines[["top", "right"]].set_visible(False)
+        input_axes.tick_params(labelsize=8)
     has_errors = _draw_bars(axes, panel)
     if not say.relative_scores(e).any():
         reach = float(np.abs(e.prediction.values).max()) or 1.0
@@ -101,7 +107,7 @@ def _draw(figure: Figure | SubFigure, panel: Panel) -> None:
 
 
 def _draw_bars(axes: Any, panel: Panel, outlined: Masks | None = None, longest: int = 32) -> bool:
-    """A bar for each feature shown; whether there are standard errors."""
+    """Draw a bar for each shown feature; return whether any has a standard error."""
     e, shown = panel.explanation, panel.shown.tolist()
     errors = np.array([say.error_of(e, i) or 0.0 for i in shown])
     axes.barh(
@@ -141,7 +147,7 @@ def _draw_pictures(figure: Figure | SubFigure, panel: Panel, pictures: tuple[Arr
 
 
 def _show_picture(axes: Any, picture: Array) -> None:
-    """A picture in a thin frame, so that one that is white at its edges has edges."""
+    """Draw a picture in a thin frame, which marks its edges on a white background."""
     axes.set_axis_on()
     axes.imshow(picture, interpolation="nearest")
     axes.set(xticks=[], yticks=[])
@@ -149,18 +155,18 @@ def _show_picture(axes: Any, picture: Array) -> None:
 
 
 def _grid(inputs: list[Explained], look: Look) -> Figure:
-    """In each line an image and its heat maps; two lines of an image and its map stand side by side."""
-    methods = max(len(found.explanations) for found in inputs)
-    beside = 2 if methods == 1 and len(inputs) > 1 else 1
-    lines, width = -(-len(inputs) // beside), beside * (1 + methods)
+    """Return lines of an image with its heat maps; images with only one map are in two columns."""
+    methods = max(len(explained.explanations) for explained in inputs)
+    columns = 2 if methods == 1 and len(inputs) > 1 else 1
+    lines, width = -(-len(inputs) // columns), columns * (1 + methods)
     figure = new_figure(1.4 + 1.9 * width, 0.4 + 2.1 * lines)
     axes = figure.subplots(lines, width, squeeze=False)
-    for own in axes.ravel():
-        own.set_axis_off()
-    two_sides = any(say.has_two_sides(e) for found in inputs for e in found.explanations)
-    for place, found in enumerate(inputs):
-        line, first = place // beside, (1 + methods) * (place % beside)
-        for column, e in enumerate(found.explanations):
+    for unused in axes.ravel():
+        unused.set_axis_off()
+    every = [e for explained in inputs for e in explained.explanations]
+    for i, explained in enumerate(inputs):
+        line, first = i // columns, (1 + methods) * (i % columns)
+        for column, e in enumerate(explained.explanations):
             picture, heat, _ = drawing_of(e.input).pictures(panels.panel(e, look=look))
             _show_picture(axes[line, first], picture)
             _show_picture(axes[line, first + 1 + column], heat)
@@ -168,67 +174,66 @@ def _grid(inputs: list[Explained], look: Look) -> Figure:
                 f"{clipped(e.method, 22)}\n{clipped(e.target_name, 14)} {clipped(say.amount(e, e.target), 8)}"
             )
             axes[line, first + 1 + column].set_title(title, loc="left", fontsize=8, parse_math=False)
-        axes[line, first].set_title(clipped(found.name, 22), loc="left", fontsize=8, parse_math=False)
-    shares = [say.coloured_scores(e) for found in inputs for e in found.explanations]
-    is_clipped = any(full_colour(share) < 1 for share in shares)
-    label = "score, each map on a scale of its own"
+        axes[line, first].set_title(clipped(explained.name, 22), loc="left", fontsize=8, parse_math=False)
+    is_clipped = any(full_colour(say.coloured_scores(e)) < 1 for e in every)
+    two_sides = any(map(say.has_two_sides, every))
+    label = "score, scaled for each map"
     bar = add_colour_bar(figure, 1.0, label, look=look, is_clipped=is_clipped, two_sides=two_sides)
     bar.set_ticks([])
     return figure
 
 
-def _class_bars(found: ByClass, every: list[Panel]) -> Figure:
-    lines, beside = _arranged(len(every), _MOST_BARS)
-    most = max(len(panel.shown) for panel in every)
-    figure = new_figure(1.2 + 2.9 * beside, 0.9 + lines * (0.6 + 0.25 * most))
-    same = drawing_of(found[0].input).lists_features
-    axes = figure.subplots(lines, beside, sharex=True, sharey=same, squeeze=False).ravel()
-    for own, panel in zip(axes, every, strict=False):
-        _draw_bars(own, panel, panel.marked, 20)
+def _class_bars(classes: ByClass, class_panels: list[Panel]) -> Figure:
+    lines, columns = _grid_shape(len(class_panels), _MOST_BARS)
+    most = max(len(panel.shown) for panel in class_panels)
+    figure = new_figure(1.2 + 2.9 * columns, 0.9 + lines * (0.6 + 0.25 * most))
+    same = drawing_of(classes[0].input).lists_features
+    grid = figure.subplots(lines, columns, sharex=True, sharey=same, squeeze=False).ravel()
+    for axes, panel in zip(grid, class_panels, strict=False):
+        _draw_bars(axes, panel, panel.marked, 20)
         name = f"{clipped(panel.name)} {clipped(panel.amount)}"
-        own.set_title(name, loc="left", fontsize=9, parse_math=False)
-    for unused in axes[len(every) :]:
+        axes.set_title(name, loc="left", fontsize=9, parse_math=False)
+    for unused in grid[len(class_panels) :]:
         unused.set_axis_off()
-    bars = "" if found[0].standard_errors is None else " ± standard error"
-    add_key(figure, panels.directions(found), f"score{bars} · outlined: {panels.set_text(found)}")
+    bars = "" if classes[0].standard_errors is None else " ± standard error"
+    add_key(figure, panels.directions(classes), f"score{bars} · outlined: {panels.set_text(classes)}")
     return figure
 
 
-def _class_pictures(found: ByClass, every: list[Panel], pictures: list[tuple[Array, ...]]) -> Figure:
-    """The image once; in each line the heat of some classes, and their sets below."""
-    lines, beside = _arranged(len(every), _MOST_PICTURES)
-    figure = new_figure(1.2 + 1.6 * (beside + 1), 0.4 + 3.8 * lines)
-    axes = figure.subplots(2 * lines, beside + 1, squeeze=False)
-    for own in axes.ravel():
-        own.set_axis_off()
+def _class_pictures(classes: ByClass, class_panels: list[Panel], pictures: list[tuple[Array, ...]]) -> Figure:
+    """Return the image, and lines of the heat maps of classes with their sets below."""
+    lines, columns = _grid_shape(len(class_panels), _MOST_PICTURES)
+    figure = new_figure(1.2 + 1.6 * (columns + 1), 0.4 + 3.8 * lines)
+    axes = figure.subplots(2 * lines, columns + 1, squeeze=False)
+    for unused in axes.ravel():
+        unused.set_axis_off()
     _show_picture(axes[0, 0], pictures[0][0])
-    axes[0, 0].set_title(found[0].input.kind, loc="left", fontsize=9)
-    for place, (panel, (_, heat, chosen)) in enumerate(zip(every, pictures, strict=True)):
-        above, below = axes[2 * (place // beside) :, 1 + place % beside][:2]
+    axes[0, 0].set_title(classes[0].input.kind, loc="left", fontsize=9)
+    for i, (panel, (_, heat, chosen)) in enumerate(zip(class_panels, pictures, strict=True)):
+        above, below = axes[2 * (i // columns) :, 1 + i % columns][:2]
         _show_picture(above, heat)
         _show_picture(below, chosen)
         name = f"{clipped(panel.name, 12)} {clipped(panel.amount, 12)}"
         above.set_title(name, loc="left", fontsize=9, parse_math=False)
-    axes[1, 1].set_title(panels.set_text(found), loc="left", fontsize=8, color=QUIET)
-    largest, is_clipped = panels.largest(found), panels.is_clipped(found)
-    add_colour_bar(figure, largest, "score", look=every[0].look, is_clipped=is_clipped)
+    axes[1, 1].set_title(panels.set_text(classes), loc="left", fontsize=8, color=QUIET)
+    largest, is_clipped = panels.largest(classes), panels.is_clipped(classes)
+    add_colour_bar(figure, largest, "score", look=class_panels[0].look, is_clipped=is_clipped)
     return figure
 
 
-def _arranged(n: int, most: int) -> tuple[int, int]:
-    """How many lines `n` panels need, and how many are in each."""
+def _grid_shape(n: int, most: int) -> tuple[int, int]:
+    """Return the numbers of lines and columns of `n` panels, with at most `most` columns."""
     lines = -(-n // most)
     return lines, -(-n // lines)
 
 
 def _title(e: Explanation) -> str:
     title = f"{clipped(e.target_name)} ({clipped(say.amount(e, e.target))}) · {clipped(e.method)}"
-    nothing = say.says_nothing(e)
-    return f"{title}\n{nothing}" if nothing else title
+    reason = say.uninformative_reason(e)
+    return f"{title}\n{reason}" if reason else title
 
 
 def _meaning(e: Explanation) -> str:
-    """What the scores are of."""
     if e.meaning == "membership":
-        return "share of sets that hold it"
+        return "share of sets with the feature"
     return "score" if e.meaning == "attack" else f"score for {clipped(e.target_name)}"

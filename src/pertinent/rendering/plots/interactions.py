@@ -1,4 +1,4 @@
-"""Figures of features that act together: arcs over a text, a heat map, a network."""
+"""Figures of feature interactions: arcs over a text, a heat map, a network."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _WIDEST = 120
-"""The most characters in the line of words below arcs."""
+"""Largest number of characters in the line of words below arcs."""
 
 _CHARACTER = 0.082
-"""The width of a character below arcs, in inches."""
+"""Width of a character below arcs, in inches."""
 
 _MOST_FEATURES = 20
 _LONGEST = 18
 
 
 def show(e: Explanation, kind: str | None = None, top: int = 20) -> Figure:
-    """Arcs over a text; of other inputs a heat map beside a network, unless one of them is asked for."""
+    """Return a figure of `kind`; by default arcs over a text, or a heat map and a network for a table row."""
     interactions_of(e)
     if kind is None:
         kind = "heat map and network" if drawing_of(e.input).lists_features else "heat map"
         kind = "arcs" if drawing_of(e.input).underlines else kind
-    found = pairs.arcs(e, top, _WIDEST)
-    width = {"arcs": max(6.4, 0.6 + _CHARACTER * found.width), "heat map and network": 11.0}.get(kind, 6.0)
+    arcs = pairs.arcs(e, top, _WIDEST)
+    width = {"arcs": max(6.4, 0.6 + _CHARACTER * arcs.width), "heat map and network": 11.0}.get(kind, 6.0)
     figure = new_figure(width, 3.4 if kind == "arcs" else 4.8)
     panels = figure.subplots(1, 2 if kind == "heat map and network" else 1, squeeze=False)[0].tolist()
     if kind == "arcs":
-        _draw_arcs(panels[0], e, found)
+        _draw_arcs(panels[0], e, arcs)
     if kind.startswith("heat map"):
         _draw_heat_map(panels.pop(0), e, min(top, _MOST_FEATURES))
     if kind.endswith("network"):
@@ -51,14 +51,14 @@ def show(e: Explanation, kind: str | None = None, top: int = 20) -> Figure:
     return figure
 
 
-def _draw_arcs(axes: Any, e: Explanation, found: pairs.Arcs) -> None:
-    """Words in a line, shaded by score, and an arc for each pair."""
-    arc_of, share = optional("matplotlib.patches").Arc, say.relative_scores(e)
-    for arc in found.arcs:
-        middle, height = (arc.left + arc.right) / 2, found.height(arc, 0.15, 1.0)
+def _draw_arcs(axes: Any, e: Explanation, arcs: pairs.Arcs) -> None:
+    """Draw the words in a line, shaded by score, and an arc for each pair."""
+    patch, share = optional("matplotlib.patches").Arc, say.relative_scores(e)
+    for arc in arcs.arcs:
+        middle, height = (arc.left + arc.right) / 2, arcs.height(arc, 0.15, 1.0)
         colour = _colour(arc.share, 0.3)
         axes.add_patch(
-            arc_of(
+            patch(
                 (middle, 0),
                 arc.right - arc.left,
                 2 * height,
@@ -67,10 +67,10 @@ def _draw_arcs(axes: Any, e: Explanation, found: pairs.Arcs) -> None:
                 lw=1 + 4 * abs(arc.share),
             )
         )
-    for word in found.words:
+    for word in arcs.words:
         ground = "none" if word.feature is None else shade(float(share[word.feature]))
         axes.text(
-            word.place,
+            word.centre,
             -0.06,
             word.text,
             ha="center",
@@ -81,12 +81,12 @@ def _draw_arcs(axes: Any, e: Explanation, found: pairs.Arcs) -> None:
             parse_math=False,
             bbox={"facecolor": ground, "edgecolor": "none", "pad": 1.5},
         )
-    axes.set(xlim=(-1, found.width + 1), ylim=(-0.25, 1.05))
+    axes.set(xlim=(-1, arcs.width + 1), ylim=(-0.25, 1.05))
     axes.set_axis_off()
 
 
 def _draw_heat_map(axes: Any, e: Explanation, top: int) -> None:
-    """The interactions of the features in the strongest pairs."""
+    """Draw the interactions of the features in the strongest pairs."""
     features = pairs.joined_features(e, top)
     values = interactions_of(e)[np.ix_(features, features)]
     largest = float(np.abs(values).max(initial=0.0)) or 1.0
@@ -100,17 +100,17 @@ def _draw_heat_map(axes: Any, e: Explanation, top: int) -> None:
 
 
 def _draw_network(axes: Any, e: Explanation, top: int) -> None:
-    """Features on a circle, larger the larger their score, joined by lines for the strongest pairs."""
+    """Draw features on a circle, with sizes by score, joined by lines for the strongest pairs."""
     features = pairs.joined_features(e, top)
-    found, share, score = pairs.shown_pairs(e, top), pairs.relative_interactions(e), say.relative_scores(e)
+    share, score = pairs.relative_interactions(e), say.relative_scores(e)
     angle = np.pi / 2 - 2 * np.pi * np.arange(len(features)) / max(1, len(features))
-    place = dict(zip(features, np.stack([np.cos(angle), np.sin(angle)], axis=1), strict=True))
-    for i, j in reversed(found.tolist()):
-        if i in place and j in place:
-            (x, y), (other_x, other_y) = place[i], place[j]
+    points = dict(zip(features, np.stack([np.cos(angle), np.sin(angle)], axis=1), strict=True))
+    for i, j in reversed(pairs.shown_pairs(e, top).tolist()):
+        if i in points and j in points:
+            (x, y), (other_x, other_y) = points[i], points[j]
             width = 0.5 + 5 * abs(share[i, j])
             axes.plot([x, other_x], [y, other_y], color=_colour(share[i, j], 0.3), lw=width, zorder=1)
-    for i, (x, y) in place.items():
+    for i, (x, y) in points.items():
         colour = shade(float(score[i]))
         axes.scatter(x, y, s=40 + 260 * abs(score[i]), color=colour, edgecolor=QUIET, lw=0.8, zorder=2)
         side = "left" if x > 0.05 else "right" if x < -0.05 else "center"
@@ -128,5 +128,5 @@ def _draw_network(axes: Any, e: Explanation, top: int) -> None:
 
 
 def _colour(share: float, least: float) -> str:
-    """The colour of a line with this share of the strongest interaction, never so pale that it is unseen."""
+    """Return the colour of a line for a share of the strongest interaction, with a visible minimum."""
     return shade(float(np.sign(share)) * (least + (1 - least) * abs(float(share))))

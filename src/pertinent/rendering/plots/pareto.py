@@ -1,4 +1,4 @@
-"""A figure of what faithfulness costs."""
+"""Figure of a metric against the cost of each method."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LETTER, _LINE = 0.016, 0.045
-"""The width of a letter and the height of a line, as shares of the figure's ranges."""
+"""Width of a letter and height of a line, as shares of the axis ranges."""
 
 
 def show(
@@ -25,7 +25,7 @@ def show(
     metric: str | None = None,
     cost: Literal["evaluations", "seconds"] = "evaluations",
 ) -> Figure:
-    """A point with its interval for each method; those that no other method beats are joined by a line."""
+    """Return a point with its interval for each method, and a line through the Pareto-optimal ones."""
     points = cost_points(evaluation, metric, cost)
     metric = metric or next(iter(evaluation.better))
     figure = new_figure(6.4, 4.2)
@@ -57,8 +57,8 @@ def show(
     else:
         axes.set_xlim(left=-0.06 * width)
     better = evaluation.better[metric]
-    unit = "evaluations" if cost == "evaluations" else "seconds of the model's time"
-    axes.set_xlabel(f"{unit} of an explanation (mean)", fontsize=9, color=QUIET)
+    unit = "evaluations" if cost == "evaluations" else "seconds of model time"
+    axes.set_xlabel(f"{unit} per explanation (mean)", fontsize=9, color=QUIET)
     axes.set_ylabel(f"{better} is better", fontsize=9, color=QUIET)
     axes.set_title(f"{visible(metric)} {arrow(better)}", loc="left", fontsize=10, parse_math=False)
     axes.spines[["top", "right"]].set_visible(False)

@@ -23,25 +23,25 @@ if TYPE_CHECKING:
 
 _LONGEST_TITLE = 80
 _SHIFT = 0.015
-"""How far lines are moved apart so that their whiskers do not overlap, as a share of the x-axis."""
+"""Horizontal distance of lines, which separates their whiskers, as a share of the x-axis."""
 
 
 def show_evaluation(evaluation: Evaluation) -> Figure:
-    """A panel for each metric: the mean of each method and its confidence interval."""
+    """Return a panel for each metric: the mean of each method and its confidence interval."""
     metrics, methods = list(evaluation.better), evaluation.methods
-    require(bool(methods), "evaluation", "one that measured something", evaluation.rows)
+    require(bool(methods), "evaluation", "an evaluation with measurements", evaluation.rows)
     cells, _ = summarize(evaluation)
     figure = new_figure(1.8 + 3.2 * len(metrics), 1.3 + 0.38 * len(methods))
     panels = figure.subplots(1, len(metrics), sharey=True, squeeze=False)[0]
     for axes, metric in zip(panels, metrics, strict=True):
-        for place, method in enumerate(methods):
+        for line, method in enumerate(methods):
             cell = cells.get((method, metric))
             if cell is None or cell.interval is None:
                 continue
             i = cell.interval
             bounds = [[i.mean - i.low], [i.high - i.mean]] if i.bounds else None
-            axes.barh(place, i.mean, height=0.6, color=LIGHT.support if cell.is_best else NEUTRAL)
-            axes.errorbar(i.mean, place, xerr=bounds, fmt="o", ms=3.5, color=LIGHT.ink, lw=1.3)
+            axes.barh(line, i.mean, height=0.6, color=LIGHT.support if cell.is_best else NEUTRAL)
+            axes.errorbar(i.mean, line, xerr=bounds, fmt="o", ms=3.5, color=LIGHT.ink, lw=1.3)
         tidy(axes, len(methods))
         better = evaluation.better[metric]
         axes.set_title(f"{visible(metric)} {arrow(better)}", loc="left", fontsize=10, parse_math=False)
@@ -52,7 +52,7 @@ def show_evaluation(evaluation: Evaluation) -> Figure:
 
 
 def show_attacks(attacks: Attacks, top: int = 40) -> Figure:
-    """A bar for the radius of each of the first `top` sets; sets without attack have no bar."""
+    """Return a bar for the radius of each of the first `top` sets, if an attack succeeded."""
     lines = [cells for attacked in attacks for cells in attack_cells(attacked)][:top]
     radii = [row["radius"] for row in attacks.rows[:top]]
     figure = new_figure(6.4, 1.2 + 0.27 * len(lines))
@@ -66,8 +66,8 @@ def show_attacks(attacks: Attacks, top: int = 40) -> Figure:
 
 
 def show_diagnostic(diagnostic: Diagnostic, *others: Diagnostic) -> Figure:
-    """A panel for each title of the chart, the panels side by side."""
-    chart = type(diagnostic.chart()).merge([each.chart() for each in (diagnostic, *others)])
+    """Return a panel for each title of the chart, side by side."""
+    chart = type(diagnostic.chart()).merge([other.chart() for other in (diagnostic, *others)])
     n = len(chart.panels)
     figure = new_figure(6.4 if n == 1 else 4.5 * n, 4.2)
     panels = figure.subplots(1, n, sharey=True, squeeze=False)[0]
@@ -81,7 +81,7 @@ def show_diagnostic(diagnostic: Diagnostic, *others: Diagnostic) -> Figure:
         width = max(chart.ticks, default=0.0) or 1.0
         for number, line in enumerate(lines):
             _draw_line(axes, line, number, _SHIFT * width * (number - (len(lines) - 1) / 2), scale)
-        axes.set_xticks([scale * place for place in chart.ticks], names, parse_math=False, **tilt)
+        axes.set_xticks([scale * tick for tick in chart.ticks], names, parse_math=False, **tilt)
         axes.spines[["top", "right"]].set_visible(False)
         axes.tick_params(labelsize=8)
         axes.set_title(clipped(title, _LONGEST_TITLE), loc="left", fontsize=10, parse_math=False)
@@ -95,7 +95,7 @@ def show_diagnostic(diagnostic: Diagnostic, *others: Diagnostic) -> Figure:
 
 
 def _draw_line(axes: Any, line: Line, number: int, shift: float, scale: float) -> None:
-    values = [(x, each.mean, each.low, each.high) for x, each in line.intervals.items()]
+    values = [(x, i.mean, i.low, i.high) for x, i in line.intervals.items()]
     x, mean, low, high = scale * np.array(values).reshape(-1, 4).T
     axes.errorbar(
         x + scale * shift,

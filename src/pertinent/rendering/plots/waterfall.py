@@ -1,4 +1,4 @@
-"""A figure of how scores that add up lead from the base value to the prediction."""
+"""Figure of additive scores from the base value to the prediction."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 
 def show(e: Explanation, top: int = 10) -> Figure:
-    """The base value, a bar for each of the `top` features and one for the others, and the prediction."""
-    found = waterfall_steps(e, top)
-    names, steps, ends, base = found.names, found.steps, found.ends, found.ends[0]
+    """Return bars from the base value to the prediction: `top` features, and one bar for the others."""
+    data = waterfall_steps(e, top)
+    steps, ends, base = data.steps, data.ends, data.ends[0]
     figure = new_figure(6.8, 1.5 + 0.3 * (len(steps) + 2))
     axes = figure.subplots()
-    for place, (start, step) in enumerate(zip(ends, steps, strict=False), start=1):
-        axes.barh(place, step, left=start, height=0.65, color=LIGHT.support if step > 0 else LIGHT.against)
-        axes.plot([start + step] * 2, [place, place + 1], color=QUIET, lw=0.7)
+    for line, (start, step) in enumerate(zip(ends, steps, strict=False), start=1):
+        axes.barh(line, step, left=start, height=0.65, color=LIGHT.support if step > 0 else LIGHT.against)
+        axes.plot([start + step] * 2, [line, line + 1], color=QUIET, lw=0.7)
         side = "left" if step >= 0 else "right"
         axes.annotate(
-            found.texts[place],
-            (start + step, place),
+            data.texts[line],
+            (start + step, line),
             xytext=(4 if step >= 0 else -4, 0),
             textcoords="offset points",
             ha=side,
@@ -36,7 +36,7 @@ def show(e: Explanation, top: int = 10) -> Figure:
         )
     axes.plot([base] * 2, [0, 1], color=QUIET, lw=0.7)
     axes.plot([base, ends[-1]], [0, len(steps) + 1], "D", ms=5, color=LIGHT.ink, ls="none")
-    labels = [f"base value {found.texts[0]}", *names, f"{clipped(e.target_name)} {found.texts[-1]}"]
+    labels = [f"base value {data.texts[0]}", *data.names, f"{clipped(e.target_name)} {data.texts[-1]}"]
     axes.set_yticks(range(len(labels)), labels, parse_math=False)
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.spines[["top", "right", "left"]].set_visible(False)

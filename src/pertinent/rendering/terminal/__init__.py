@@ -1,1 +1,1 @@
-"""Results in the terminal; text of users goes only into rich's `Text`, so that it is no markup."""
+"""Results in the terminal; user text is only put into rich's `Text`, which does not parse markup."""

@@ -15,7 +15,7 @@ from pertinent.number_format import measure_text
 from pertinent.printable import visible
 from pertinent.rendering import pairs, panels
 from pertinent.rendering import wording as say
-from pertinent.rendering.by_input import by_input, by_reason, name_of, named, places_text
+from pertinent.rendering.by_input import by_input, by_reason, inputs_text, name_of, named
 from pertinent.rendering.colours import DARK, LIGHT, MARKS, NEUTRAL
 from pertinent.rendering.drawings import drawing_of
 from pertinent.rendering.panels import Panel
@@ -29,31 +29,31 @@ _MOST_NAMED = 12
 _NARROWEST = 36
 _GAP = 3
 _LONGEST, _LONGEST_NAME = 40, 16
-"""The longest name of a feature beside a bar, and beside a small bar, in characters."""
+"""Longest name of a feature next to a bar, and next to a small bar, in characters."""
 
 
 def show(explanation: Explanation) -> RenderableType:
-    """One explanation: what was predicted, the input shaded by score, and how that was found."""
+    """Return the prediction, the input shaded by score, and the method and its costs."""
     return _shown(explanation, "" if explanation.id is None else name_of(explanation))
 
 
 def show_all(explanations: Explanations, *, by_class: bool = False) -> RenderableType:
-    """Every explanation, if asked for also by class, then the inputs that failed and why."""
+    """Return all explanations, optionally also by class, and the failures."""
     parts: list[RenderableType] = []
-    for found in by_input(explanations):
-        parts.append(Rule(Text(visible(found.title)), style="dim"))
-        for e in found.explanations:
+    for explained in by_input(explanations):
+        parts.append(Rule(Text(visible(explained.title)), style="dim"))
+        for e in explained.explanations:
             parts += [_shown(e), Text(), show_by_class(e.by_class())] if by_class else [_shown(e)]
     return Group(*parts, *_failures(explanations.failures))
 
 
-def show_by_class(found: ByClass) -> RenderableType:
-    """What was predicted, a panel for each class, and what the colours mean."""
-    e = found[0]
+def show_by_class(classes: ByClass) -> RenderableType:
+    """Return the prediction, a panel for each class, and the legend."""
+    e = classes[0]
     heading = _prediction(e)
-    heading.append(f"   {panels.title(found)}, by {visible(e.method)}", style="dim")
+    heading.append(f"   {panels.title(classes)}, by {visible(e.method)}", style="dim")
     heading.append("" if e.id is None else f"   {visible(name_of(e))}", style="dim")
-    return Padding(Group(heading, Text(), _ClassPanels(found), *_notes(e)), (0, 1))
+    return Padding(Group(heading, Text(), _ClassPanels(classes), *_notes(e)), (0, 1))
 
 
 def _shown(e: Explanation, name: str = "") -> RenderableType:
@@ -62,8 +62,8 @@ def _shown(e: Explanation, name: str = "") -> RenderableType:
         heading.append("   explained: ", style="dim").append(visible(e.target_name), style="bold")
         heading.append(f" {visible(say.amount(e, e.target))}")
     heading.append(f"   {visible(name)}" if name else "", style="dim")
-    nothing = say.says_nothing(e)
-    parts: list[RenderableType] = [heading] if nothing is None else [heading, Text(nothing, style="bold")]
+    reason = say.uninformative_reason(e)
+    parts: list[RenderableType] = [heading] if reason is None else [heading, Text(reason, style="bold")]
     parts += [Text(), _ColouredInput(e), _bars(e)]
     for extra in (_pairs(e), _sets(e), _measures(e), _facts(e)):
         parts += [] if extra is None else [Text(), extra]
@@ -81,7 +81,7 @@ def _notes(e: Explanation) -> Iterator[Text]:
 
 
 class _ColouredInput:
-    """A text or an image, coloured by score and with its legend; of a list of features at most the legend."""
+    """A text or an image, coloured by score, with its legend; for a list of features at most the legend."""
 
     def __init__(self, explanation: Explanation) -> None:
         self.explanation = explanation
@@ -90,10 +90,10 @@ class _ColouredInput:
         e, colour = self.explanation, _has_colour(console)
         drawing = drawing_of(e.input)
         drawn = list(drawing.terminal(panels.panel(e), console, options.max_width, colour=colour))
-        given = drawing.terminal_input(e.input, colour=colour)
-        if given is not None:
+        original = drawing.terminal_input(e.input, colour=colour)
+        if original is not None:
             grid = Table.grid(padding=(0, _GAP, 0, 0))
-            grid.add_row(given, Group(*drawn))
+            grid.add_row(original, Group(*drawn))
             grid.add_row(Text(e.input.kind, style="dim"), _legend(e, colour=colour))
             yield from (grid, Text())
         elif drawn:
@@ -107,12 +107,12 @@ def _has_colour(console: Console) -> bool:
 
 
 def _legend(e: Explanation, *, colour: bool) -> Text:
-    """What the colours mean or, without colour, the marks."""
+    """Return the meaning of the colours, or of the marks without colour."""
     drawing, (support, against) = drawing_of(e.input), map(visible, say.directions(e))
     strongly_against, weakly_against, _, weakly, strongly = MARKS
     line = Text(style="dim" if colour else "")
     if colour and e.meaning == "membership":
-        _key(line, DARK.support, "chosen, the more often the stronger")
+        _key(line, DARK.support, "chosen; stronger colours are chosen more often")
     elif colour:
         _key(line, DARK.support, support)
         if say.has_two_sides(e):
@@ -137,7 +137,7 @@ def _key(line: Text, colour: str, meaning: str) -> Text:
 
 
 def _bars(e: Explanation) -> RenderableType:
-    """A bar for each feature of a list; for the strongest features of other inputs."""
+    """Return bars for all features of a list, or for the strongest features of other inputs."""
     shown = say.strongest(e, None if drawing_of(e.input).lists_features else _TOP)
     values, share = e.input.value_texts(), say.relative_scores(e)
     grid = Table.grid(padding=(0, 2, 0, 0))
@@ -155,26 +155,25 @@ def _bars(e: Explanation) -> RenderableType:
 
 
 def _bar(e: Explanation, feature: int, share: float, longest: int) -> Text:
-    """The bar of a feature that has this share of the longest bar."""
     return _line(share, longest, _COLOURS[say.side(e, feature)])
 
 
 def _line(share: float, longest: int, colour: str) -> Text:
-    """A bar that has this share of the longest, in eighths of a character."""
+    """Return a bar of `share` times `longest` characters, rounded to eighths."""
     full, eighths = divmod(round(abs(share) * longest * 8), 8)
     line = "█" * full + ("▏▎▍▌▋▊▉"[eighths - 1] if eighths else "")
     return Text(line, style=colour, no_wrap=True)
 
 
 def _pairs(e: Explanation) -> RenderableType | None:
-    """The strongest pairs of features, where the method values them."""
+    """Return the strongest pairs of features, or ``None`` if the method does not score pairs."""
     if e.interactions is None:
         return None
-    found, share = pairs.shown_pairs(e), pairs.relative_interactions(e)
-    if not len(found):
+    strongest, share = pairs.shown_pairs(e), pairs.relative_interactions(e)
+    if not len(strongest):
         return Text("No two features act together measurably.", style="dim")
     grid = Table.grid(padding=(0, 2, 0, 0))
-    for i, j in found.tolist():
+    for i, j in strongest.tolist():
         grid.add_row(
             Text(pairs.names_text(e, i, j), no_wrap=True),
             Text(pairs.value_text(e, i, j), justify="right", no_wrap=True),
@@ -189,84 +188,85 @@ def _pairs(e: Explanation) -> RenderableType | None:
 
 
 def _sets(e: Explanation) -> RenderableType | None:
-    """Which features a search chose at each sparsity."""
+    """Return the features that a search chose at each sparsity, or ``None`` without a search."""
     if not e.chosen:
         return None
     grid = Table.grid(padding=(0, 2, 0, 0))
-    for row, found in enumerate(say.chosen_sets(e)):
-        members = [say.clipped(e.features[i], _LONGEST) for i in np.flatnonzero(found.mask)]
+    for row, chosen in enumerate(say.chosen_sets(e)):
+        members = [say.clipped(e.features[i], _LONGEST) for i in np.flatnonzero(chosen.mask)]
         names = Text().append(" · ".join(members[:_MOST_NAMED]), style="" if row else "bold underline")
         if len(members) > _MOST_NAMED:
             names.append(f" and {len(members) - _MOST_NAMED} more", style="dim")
-        grid.add_row(Text(f"best at {found.sparsities}", style="dim"), Text(f"{len(members)}"), names)
+        grid.add_row(Text(f"best at {chosen.sparsities}", style="dim"), Text(f"{len(members)}"), names)
     return grid
 
 
 def _measures(e: Explanation) -> Text | None:
-    found = say.measures(e)
+    measures = say.measures(e)
     line = Text("   ").join(
         Text(f"{visible(m.name)} {m.arrow} ", style="dim").append(measure_text(m.mean), style="not dim bold")
-        for m in found
+        for m in measures
     )
     sparsities = say.measured_sparsities(e)
     if sparsities:
         line.append(f"   mean over {', '.join(f'{100 * s:g}%' for s in sparsities)}", style="dim")
-    return line if found else None
+    return line if measures else None
 
 
 def _facts(e: Explanation) -> Text:
-    found = say.facts(e)
-    method = Text(visible(found.pop("method")), style="bold")
-    rest = "".join(f" · {visible(label)} {visible(value)}" for label, value in found.items())
+    facts = say.facts(e)
+    method = Text(visible(facts.pop("method")), style="bold")
+    rest = "".join(f" · {visible(label)} {visible(value)}" for label, value in facts.items())
     return method.append(rest, style="not bold dim")
 
 
 def _failures(failures: Sequence[Failure]) -> Iterator[RenderableType]:
     if failures:
         yield Rule(Text(f"{len(failures)} failed"), style="red")
-    for reason, places in by_reason(named(failures)).items():
-        name = Text(f" {visible(places_text(places))}: ", style="red")
-        yield name.append(visible(reason), style="default")
+    for reason, names in by_reason(named(failures)).items():
+        line = Text(f" {visible(inputs_text(names))}: ", style="red")
+        yield line.append(visible(reason), style="default")
 
 
 class _ClassPanels:
-    """As many panels in a line as fit, and the legend."""
+    """Lines of panels that fit the width, and the legend."""
 
-    def __init__(self, found: ByClass) -> None:
-        self.found = found
+    def __init__(self, classes: ByClass) -> None:
+        self.classes = classes
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        colour, input, every = _has_colour(console), self.found[0].input, panels.class_panels(self.found)
-        room = options.max_width + _GAP
-        lines = -(-len(every) // max(1, room // (_NARROWEST + _GAP)))
-        beside = -(-len(every) // lines)
-        width = room // beside - _GAP
-        given = drawing_of(input).terminal_input(input, colour=colour)
-        if given is not None:
-            yield from (given, Text())
-        for first in range(0, len(every), beside):
+        colour, input = _has_colour(console), self.classes[0].input
+        class_panels = panels.class_panels(self.classes)
+        total = options.max_width + _GAP
+        lines = -(-len(class_panels) // max(1, total // (_NARROWEST + _GAP)))
+        columns = -(-len(class_panels) // lines)
+        width = total // columns - _GAP
+        original = drawing_of(input).terminal_input(input, colour=colour)
+        if original is not None:
+            yield from (original, Text())
+        for first in range(0, len(class_panels), columns):
             grid = Table.grid(padding=(0, _GAP, 0, 0))
-            for _ in range(beside):
+            for _ in range(columns):
                 grid.add_column(width=width)
-            line = every[first : first + beside]
+            line = class_panels[first : first + columns]
             grid.add_row(*(Group(*_class(panel, console, width, colour=colour)) for panel in line))
             yield from (grid, Text())
-        yield from _classes_legend(self.found, colour=colour)
+        yield from _classes_legend(self.classes, colour=colour)
 
 
 def _class(panel: Panel, console: Console, width: int, *, colour: bool) -> Iterator[RenderableType]:
     e = panel.explanation
     yield Text(visible(panel.name), style="bold").append(f" {visible(panel.amount)}", style="not bold")
-    nothing = say.says_nothing(e)
-    if nothing is not None:
-        yield Text(nothing, style="bold")
+    reason = say.uninformative_reason(e)
+    if reason is not None:
+        yield Text(reason, style="bold")
     drawn = list(drawing_of(e.input).terminal(panel, console, width, colour=colour))
     yield from (*drawn, Text()) if drawn else ()
     yield _class_bars(panel, colour=colour)
 
 
 def _class_bars(panel: Panel, *, colour: bool) -> Table:
-    """A line for each feature shown, those of the set marked; long names leave no room for bars."""
+    """Return a row for each shown feature; pictures have longer names and no bars."""
     e, values = panel.explanation, panel.explanation.input.value_texts()
     has_bars = not e.input.is_picture
     grid = Table.grid(padding=(0, 1, 0, 0))
@@ -285,13 +285,13 @@ def _class_bars(panel: Panel, *, colour: bool) -> Table:
     return grid
 
 
-def _classes_legend(found: ByClass, *, colour: bool) -> Iterator[Text]:
-    supports, opposes = panels.directions(found)
+def _classes_legend(classes: ByClass, *, colour: bool) -> Iterator[Text]:
+    supports, opposes = panels.directions(classes)
     if colour:
         line = _key(Text(style="dim"), DARK.support, supports)
         line = _key(line.append("   "), DARK.against, opposes).append("   ")
-        yield line.append("underlined", style="bold underline").append(f" {panels.set_text(found)}")
+        yield line.append("underlined", style="bold underline").append(f" {panels.set_text(classes)}")
         return
-    if not drawing_of(found[0].input).lists_features:
+    if not drawing_of(classes[0].input).lists_features:
         yield Text(f"+ {supports}, # strongly   - {opposes}, = strongly")
-    yield Text(f"* {panels.set_text(found)}")
+    yield Text(f"* {panels.set_text(classes)}")
