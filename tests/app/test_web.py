@@ -129,7 +129,8 @@ def test_pairs_of_features_are_drawn(client, served):
 
 
 def test_one_evaluation_is_not_plural(client, served):
-    found, _ = explained(client, served, model="texts", input={"text": "good"}, method="parallel-local-search")
+    form = {"input": {"text": "good"}, "method": "parallel-local-search"}
+    found, _ = explained(client, served, model="texts", **form)
     assert found[-1][1]["text"].startswith("Done: 1 evaluation,")
 
 
