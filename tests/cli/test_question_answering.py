@@ -66,4 +66,4 @@ def test_details_of_the_method_are_kept(folder):
 def test_a_reader_is_no_classifier_to_train(folder, capsys):
     command = ["train", "--model", "reader", "--file", "squad.csv", "--column", "context"]
     assert main([*command, "--label-column", "id", "--out", "t"]) == 2
-    assert "Only a transformers text classifier can be trained" in capsys.readouterr().err
+    assert "must be a transformers text classifier" in capsys.readouterr().err

@@ -40,7 +40,7 @@ def test_trains_and_the_folder_is_explained(run, tmp_path, capsys):
     assert record["counterfactual"] and record["learning_rate"] == 1e-3
     assert main(["explain", "w1 w2", "--model", "trained", "--method", "leave-one-out", "--quiet"]) == 0
     code, _, err = run(*command)
-    assert code == 2 and "already holds a training run" in err
+    assert code == 2 and "contains a training run already" in err
     again = run(*command, "--resume")
     assert again[:2] == (0, out)
 
@@ -73,7 +73,7 @@ def test_parquet(run):
         ([*MODEL, "--file", "missing.parquet", "--out", "t"], "There is no file 'missing.parquet'"),
         ([*MODEL, "--file", "data.csv", "--out", "t", "--label-column", "lable"], "Did you mean 'label'"),
         ([*MODEL, "--file", "data.csv", "--out", "t", "--query-column", "txt"], "Did you mean 'text'"),
-        ([*MODEL, "--file", "data.csv", "--out", "t", "--removal", "marginalize"], "many samples"),
+        ([*MODEL, "--file", "data.csv", "--out", "t", "--removal", "marginalize"], "cannot be 'marginalize'"),
         (["--model", "digits", "--file", "data.csv", "--out", "t"], "reads images"),
         ([*MODEL, "--file", "data.csv", "--out", "t", "--learning-rate", "fast"], "must be a number"),
         (

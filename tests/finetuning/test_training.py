@@ -319,7 +319,7 @@ def test_a_killed_run_ends_where_an_unbroken_one_does(tmp_path, monkeypatch, kil
         with pytest.raises(KeyboardInterrupt):
             fit(tmp_path / "b", **options)
     assert not (tmp_path / "b" / "config.json").exists()
-    with pytest.raises(FileError, match="already holds a training run"):
+    with pytest.raises(FileError, match="contains a training run already"):
         fit(tmp_path / "b", **options)
     with pytest.raises(SettingError, match=r"other settings \(seed\)"):
         fit(tmp_path / "b", **options, seed=3, resume=True)
@@ -404,8 +404,8 @@ def test_a_wrapped_model_is_trained_as_a_pair_is(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"removal": "marginalize"}, "'marginalize' needs many samples"),
-        ({"removal": "blur"}, "'blur' is for image, but training needs"),
+        ({"removal": "marginalize"}, "cannot be 'marginalize'"),
+        ({"removal": "blur"}, "must support text, got 'blur'"),
         ({"removal": "attention"}, "Did you mean 'attention-mask'"),
         ({"sparsity": ()}, "`sparsities` must be"),
         ({"sparsity": (0.1, 1.5)}, "`sparsity` must be"),
@@ -415,9 +415,9 @@ def test_a_wrapped_model_is_trained_as_a_pair_is(tmp_path):
         ({"seed": -1}, "`seed` must be"),
         ({"precision": "int8"}, "Unknown precision"),
         ({"precision": "float16"}, "needs CUDA"),
-        ({"patience": 2}, "give `validation`"),
+        ({"patience": 2}, "pass `validation`"),
         ({"options": {"warmup": 3}}, "unexpected keyword argument 'warmup'"),
-        ({"data": (["w1"], [])}, "a label for each of 1 texts, but got 0"),
+        ({"data": (["w1"], [])}, "one label for each of 1 texts, got 0"),
     ],
 )
 def test_bad_settings_are_said(tmp_path, options, message):

@@ -148,7 +148,7 @@ def test_a_pair_must_be_given_again(model, removal, tmp_path):
     assert es[0].request.removal_settings == {"filler": "its own"}
     es.save(tmp_path / "e.parquet")
     again = pertinent.read(tmp_path / "e.parquet")
-    with pytest.raises(SettingError, match="a filler of the removal 'marginalize''s own"):
+    with pytest.raises(SettingError, match="custom filler of the removal 'marginalize'"):
         pertinent.evaluate(model, again)
     assert len(pertinent.evaluate(model, again, removal=removal).rows) == 16
 
@@ -165,7 +165,7 @@ def test_a_folder_is_remembered(model, mlm, tmp_path):
     np.testing.assert_allclose(e.scores, given.scores, atol=1e-6)
     e.save(tmp_path / "e.parquet")
     again = pertinent.read(tmp_path / "e.parquet")
-    with pytest.raises(SettingError, match="opens no other"):
+    with pytest.raises(SettingError, match="this is not opened"):
         pertinent.evaluate(model, again)
     assert pertinent.evaluate(model, again, removal=removal).rows
     assert removal.bind(model).filler is Marginalize(str(tmp_path)).bind(model).filler  # loaded once

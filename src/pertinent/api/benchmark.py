@@ -34,7 +34,13 @@ SUMMARY, TABLE = "summary.parquet", "table.md"
 
 @dataclass(frozen=True)
 class Benchmark:
-    """The results of a benchmark: an `Evaluation` for each data set and model, by the names of both."""
+    """The results of a benchmark: one `Evaluation` per data set and model.
+
+    Attributes
+    ----------
+    evaluations
+        The evaluations by the names of the data set and the model.
+    """
 
     evaluations: Mapping[tuple[str, str], Evaluation]
 

@@ -26,6 +26,11 @@ def read(path: str | Path) -> Any:
     For a run with ``out="run.parquet"`` that is unfinished, return the explanations finished so far. For a
     folder return an `ExplanationFolder`, which reads file by file. `Explanations.read`, `Evaluation.read` and
     so on read results of one kind.
+
+    Parameters
+    ----------
+    path
+        A file, or a folder of explanations.
     """
     if folder_exists(Path(path)):
         return ExplanationFolder(path)

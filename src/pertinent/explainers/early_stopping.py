@@ -23,6 +23,13 @@ class EarlyStopping(Settings):
     probability is divided by the number of these comparisons and by the number of rounds after which they are
     made (Bonferroni). The standard errors of two scores are added, not their squares, because the scores may
     be negatively correlated.
+
+    Parameters
+    ----------
+    top
+        Number of features whose order must be settled.
+    confidence
+        Probability that the order is right.
     """
 
     top: Count = 5

@@ -1,4 +1,4 @@
-"""Labelled texts, checked before training, and batches of them, with or without counterfactuals."""
+"""Labelled texts and the batches of fine-tuning, with or without counterfactuals."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pertinent.removals.base import Removal, TokenRows
 logger = logging.getLogger(__name__)
 
 POOL = 50
-"""Number of batches whose examples are sorted by length together; more would make the order less random."""
+"""Number of batches whose examples are sorted by length together; a larger pool is less random."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,13 +41,13 @@ class InputSet:
 
     @cached_property
     def lengths(self) -> Ints:
-        """Number of tokens, special ones included, or else of features of each input."""
+        """Return the length of each input: its tokens, special tokens included, or its features."""
         return np.array([input.length for input in self.inputs], dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class Examples(InputSet):
-    """Tokenised texts, the class index of each, and whether its removed tokens may be left out."""
+    """Tokenised texts, their class indices, and whether removed tokens of each need not be computed."""
 
     inputs: Sequence[TextInput]
     labels: Ints
@@ -57,23 +57,23 @@ class Examples(InputSet):
     def from_texts(
         cls, model: TransformerModel, texts: Sequence[Any], labels: Sequence[Any], data: str = "train"
     ) -> Examples:
-        """Read texts and labels; raise an `ExampleError` for the first that cannot be used."""
+        """Prepare texts and labels; raise an `ExampleError` for the first invalid one."""
         texts, labels = list(texts), list(labels)
         if len(texts) != len(labels):
             raise SettingError(
-                f"There must be a label for each of {len(texts)} texts, but got {len(labels)}."
+                f"`labels` must have one label for each of {len(texts)} texts, got {len(labels)}."
             )
         if not texts:
             raise InputError(f"There are no {'validation ' if data == 'validation' else ''}examples.")
-        inputs, numbers = [], np.empty(len(texts), dtype=np.int64)
-        with without_messages(transformer.logger, "truncated"):  # their number is logged once, below
+        inputs, indices = [], np.empty(len(texts), dtype=np.int64)
+        with without_messages(transformer.logger, "truncated"):  # one warning with their number follows
             for row, (text, label) in enumerate(zip(texts, labels, strict=True)):
                 try:
-                    numbers[row] = column_index(label, model.classes, "label")
+                    indices[row] = column_index(label, model.classes, "label")
                 except PertinentError as error:
                     raise ExampleError(data, row, error, label) from error
                 try:
-                    # A text may already be prepared, from another training on the same data.
+                    # A text may already be prepared by an earlier run on the same data.
                     inputs.append(text if isinstance(text, TextInput) else model.prepare(text, "tokens"))
                 except PertinentError as error:
                     raise ExampleError(data, row, error) from error
@@ -82,22 +82,22 @@ class Examples(InputSet):
             logger.warning(
                 "%d of %d texts were truncated to %d tokens.", truncated, len(texts), model.max_length
             )
-        return cls(inputs, numbers, [model.compaction.holds(input.length) for input in inputs])
+        return cls(inputs, indices, [model.compaction.holds(input.length) for input in inputs])
 
     @property
     def fingerprint(self) -> str:
-        """A digest of the texts and labels, in their order."""
+        """Return a hexadecimal digest of the texts and labels; it depends on their order."""
         return digest(self.labels, *(input.fingerprint for input in self.inputs)).hex()
 
     def sorted_by_length(self) -> Examples:
-        """The same examples sorted by length, so that neighbours need little padding."""
+        """Return the examples sorted by length, which minimises padding."""
         order = np.argsort(self.lengths, kind="stable")
         return Examples([self.inputs[i] for i in order], self.labels[order], [self.compact[i] for i in order])
 
 
 @contextmanager
 def without_messages(source: logging.Logger, word: str) -> Iterator[None]:
-    """Suppress a logger's messages that contain this word."""
+    """Suppress a logger's messages that contain a word."""
 
     def is_other(record: logging.LogRecord) -> bool:
         return word not in record.getMessage()
@@ -111,9 +111,9 @@ def without_messages(source: logging.Logger, word: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Counterfactuals:
-    """Hase et al. 2021, Sec. 4: for each x also ReplacE(x, e) with a random explanation e.
+    """Hase et al. 2021, Sec. 4: for each text x, ReplacE(x, e) with a random explanation e.
 
-    The sparsity of e is drawn from `sparsities`, its tokens uniformly from all sets of k = ceil(s·d).
+    The sparsity s of e is drawn from `sparsities`, and its tokens uniformly from all sets of k = ceil(s·d).
     Both depend only on (seed, epoch, index of the example).
     """
 
@@ -126,7 +126,7 @@ class Counterfactuals:
         return np.frombuffer(digest("counterfactual", self.seed), dtype=np.uint64)
 
     def draw(self, epoch: int, example: int, n_features: int) -> tuple[Masks, int]:
-        """The random explanation of an example in an epoch, and a seed for the removal."""
+        """Return a random mask (1, features) for an example in an epoch, and a seed for the removal."""
         rng = np.random.Generator(np.random.Philox(key=self._key, counter=[0, 0, epoch, example]))
         k = n_kept(self.sparsities[rng.integers(len(self.sparsities))], n_features)
         mask = np.zeros((1, n_features), dtype=np.bool_)
@@ -135,7 +135,7 @@ class Counterfactuals:
 
 
 class ExampleIndexes(Dataset[tuple[int, int]]):
-    """A data set whose items are indices alone: (epoch, example)."""
+    """A data set whose items are pairs of indices (epoch, example)."""
 
     def __init__(self, examples: InputSet) -> None:
         self.examples = examples
@@ -143,14 +143,14 @@ class ExampleIndexes(Dataset[tuple[int, int]]):
     def __len__(self) -> int:
         return len(self.examples)
 
-    def __getitem__(self, place: Any) -> tuple[int, int]:
-        return place if isinstance(place, tuple) else (0, place)
+    def __getitem__(self, index: Any) -> tuple[int, int]:
+        return index if isinstance(index, tuple) else (0, index)
 
 
 class Shuffled(Sampler[tuple[int, int]]):
-    """Yields every example once, in an order that depends only on (seed, epoch); batches of similar length.
+    """A sampler that yields each example once, in an order that depends only on (seed, epoch).
 
-    `epoch` returns the current epoch.
+    The examples of a batch have similar lengths. `epoch` returns the current epoch.
     """
 
     def __init__(self, lengths: Ints, batch_size: int, seed: int, epoch: Callable[[], int]) -> None:
@@ -165,8 +165,8 @@ class Shuffled(Sampler[tuple[int, int]]):
         order = rng.permutation(len(self.lengths))
         pool = POOL * self.batch_size
         for start in range(0, len(order), pool):
-            part = order[start : start + pool]
-            order[start : start + pool] = part[np.argsort(self.lengths[part], kind="stable")]
+            pooled = order[start : start + pool]
+            order[start : start + pool] = pooled[np.argsort(self.lengths[pooled], kind="stable")]
         n_full = len(order) // self.batch_size
         full, rest = np.split(order, [n_full * self.batch_size])
         batches = rng.permutation(full.reshape(n_full, self.batch_size), axis=0)
@@ -176,10 +176,10 @@ class Shuffled(Sampler[tuple[int, int]]):
 
 @dataclass(frozen=True, eq=False)
 class Collator:
-    """Makes labels and token batches from indices: whole texts first, then counterfactuals, if any.
+    """A collator of indices into labels and token batches: whole texts first, then any counterfactuals.
 
-    Both go through the model together, unless padding the counterfactuals to the length of the whole
-    texts would cost more than `pass_cost`, the cost of a separate pass through the model, in tokens.
+    Both share a forward pass, unless padding the counterfactuals to the length of the whole texts would cost
+    more than `pass_cost`, the cost of a separate pass in tokens.
     """
 
     examples: Examples
@@ -187,14 +187,14 @@ class Collator:
     counterfactuals: Counterfactuals | None = None
     pass_cost: int = 0
 
-    def __call__(self, places: Sequence[tuple[int, int]]) -> dict[str, Any]:
-        """A batch; each item of `passes` is one forward pass."""
-        chosen = [example for _, example in places]
+    def __call__(self, indices: Sequence[tuple[int, int]]) -> dict[str, Any]:
+        """Return the `labels` of a batch and its `passes`, a token batch for each forward pass."""
+        chosen = [example for _, example in indices]
         labels = torch.from_numpy(self.examples.labels[chosen])
         whole = [self._whole(example) for example in chosen]
         if self.counterfactuals is None:
             return {"labels": labels, "passes": [self._collate(whole, chosen)]}
-        replaced = [self._replaced(self.counterfactuals, *place) for place in places]
+        replaced = [self._replaced(self.counterfactuals, *index) for index in indices]
         longest = int(self.examples.lengths[chosen].max())
         spared = longest - max(self._length(rows, i) for rows, i in zip(replaced, chosen, strict=True))
         if len(chosen) * spared > self.pass_cost:
@@ -204,7 +204,7 @@ class Collator:
         return {"labels": labels.repeat(2), "passes": passes}
 
     def _length(self, rows: TokenRows, example: int) -> int:
-        """Number of tokens of a row that the model computes."""
+        """Return the number of tokens that the model computes for a row."""
         dropped = rows.renumber or self.examples.compact[example]
         return int(np.count_nonzero(rows.attend)) if dropped else rows.attend.shape[1]
 

@@ -30,13 +30,13 @@ class Trained:
     model
         The trained model, wrapped, ready to be explained.
     folder
-        Where it is saved in transformers' format, with ``pertinent.json`` beside it.
+        The folder with the model in transformers' format and ``pertinent.json``.
     accuracy
         Accuracy on the validation inputs, or ``None`` if there were none.
     steps
         Number of optimiser steps.
     history
-        What ``Trainer`` logged: loss and learning rate, and the validation accuracy of each epoch.
+        The log of ``Trainer``: loss, learning rate, and the validation accuracy of each epoch.
     """
 
     model: TransformerModel
@@ -72,26 +72,25 @@ def train(
 ) -> Trained:
     """Fine-tune a text classifier with AdamW, so that its explanations show what it learned, and save it.
 
-    Counterfactual training (Hase et al. 2021, Sec. 4) doubles each batch: every text is also used, with
-    the same label, with only a random share of its tokens kept. For a model trained this way, inputs
-    with features removed are in distribution, so explanations based on them show what it learned.
+    Counterfactual training (Hase et al. 2021, Sec. 4) doubles each batch: it adds a copy of every text with
+    only a random share of its tokens kept, and the same label. For a model trained this way, inputs with
+    removed features are in distribution, so explanations based on them show what it learned.
 
     Parameters
     ----------
     model
         A transformers sequence classifier in float32 with its fast tokenizer, as `wrap` accepts it. It is
-        trained in place, on the device it is on (CPU or CUDA).
+        trained in place, on its current device (CPU or CUDA).
     inputs
         Texts, pairs, or a query with its document, as in `explain`.
     labels
         The class of each input, by name or number.
     out
-        The folder to save to, new or empty. It holds checkpoints during training.
+        The folder to save to, new or empty. Checkpoints are stored there during training.
     validation
-        A pair (inputs, labels) to measure the accuracy on after each epoch; the best model is kept.
+        A pair (inputs, labels) on which accuracy is measured after each epoch; the best model is kept.
     new_head
-        Start with a new classification layer for the classes that `labels` name. The model that was given
-        is then not changed.
+        Start with a new classification layer for the classes in `labels`. `model` is then not changed.
     counterfactual
         Also train on every text with most of its tokens removed.
     removal
@@ -103,25 +102,25 @@ def train(
     batch_size
         Inputs per step and device, not counting their counterfactuals.
     learning_rate
-        The initial learning rate, which decreases linearly to 0.
+        The initial learning rate; it decays linearly to 0.
     seed
         The same seed gives the same model, on CUDA up to the order of floating-point sums.
     precision
-        Mixed precision, if it is not ``"float32"``.
+        The floating-point type; ``"bfloat16"`` and ``"float16"`` mean mixed precision.
     max_length
         Truncate texts to this many tokens.
     patience
-        Stop when the accuracy on `validation` has not improved this many times in a row.
+        Stop after this many consecutive measurements without a better accuracy on `validation`.
     checkpoint_steps
-        Measure and save a checkpoint every this many steps; by default after each epoch.
+        Number of steps between checkpoints and measurements; by default one epoch.
     resume
-        Continue from the last checkpoint in `out`. If there is none, start from the beginning; a
-        finished run is loaded.
+        Continue from the last checkpoint in `out`, or start from the beginning without one. A finished
+        run is loaded.
     progress
         As in `explain`; it counts inputs.
     options
         A further setting of transformers' ``TrainingArguments``, such as ``warmup_steps=100``. In Python,
-        a mapping of them.
+        a mapping of names to values.
     """
     optional("accelerate")
     settings = TrainingSettings(
@@ -138,27 +137,28 @@ def train(
         options=dict(options or {}),
     )
     if patience is not None and validation is None:
-        raise SettingError("`patience` watches the accuracy on other inputs: give `validation`, too.")
+        raise SettingError("`patience` needs validation data: pass `validation`, too.")
     from pertinent.finetuning.batches import Counterfactuals, Examples
 
     wrapped = _classifier(model, labels if new_head else None, seed, max_length)
     settings.check_device(wrapped.device)
     data = Examples.from_texts(wrapped, inputs, labels)
-    measured = None
+    held_out = None
     if validation is not None:
-        held_out, right = validation
-        measured = Examples.from_texts(wrapped, held_out, right, "validation")
-    folder = RunFolder(Path(out), settings.recorded(data, measured))
-    drawn = None
+        validation_inputs, validation_labels = validation
+        held_out = Examples.from_texts(wrapped, validation_inputs, validation_labels, "validation")
+    folder = RunFolder(Path(out), settings.recorded(data, held_out))
+    counterfactuals = None
     if settings.removal is not None:
         for input in data.inputs:
             settings.removal.check(input)
-        drawn = Counterfactuals(settings.removal.bind(wrapped), settings.sparsities, settings.seed)
-    metric = None if measured is None else "accuracy"
+        removal = settings.removal.bind(wrapped)
+        counterfactuals = Counterfactuals(removal, settings.sparsities, settings.seed)
+    metric = None if held_out is None else "accuracy"
     arguments = settings.arguments(folder.checkpoints, metric, wrapped.device.type)
     folder.open(resume=resume)
     if folder.finished:
-        return _result(wrapped, folder, folder.read_back(wrapped.model))
+        return _result(wrapped, folder, folder.load(wrapped.model))
     from pertinent.finetuning.trainer import CounterfactualTrainer, training_session
 
     with training_session("train", progress, wrapped.device, precision) as callback:
@@ -166,52 +166,59 @@ def train(
             wrapped,
             arguments,
             data,
-            dev=None if measured is None else measured.sorted_by_length(),
-            counterfactuals=drawn,
+            dev=None if held_out is None else held_out.sorted_by_length(),
+            counterfactuals=counterfactuals,
             progress=callback,
             callbacks=settings.callbacks(),
         )
         trainer.train(resume_from_checkpoint=folder.last_checkpoint())
         wrapped.model.eval()
         state = trainer.state
-        done = {"dev_accuracy": state.best_metric, "steps": state.global_step, "history": state.log_history}
+        results = {
+            "dev_accuracy": state.best_metric,
+            "steps": state.global_step,
+            "history": state.log_history,
+        }
         if trainer.is_world_process_zero():
-            folder.finish(wrapped, done)
-    return _result(wrapped, folder, done)
+            folder.finish(wrapped, results)
+    return _result(wrapped, folder, results)
 
 
 def _classifier(model: Any, labels: Any, seed: int, max_length: int | None) -> TransformerModel:
-    """The classifier to train, with a new classification layer for the classes of `labels`, if given."""
+    """Return the classifier to train; `labels` that are not ``None`` get a new classification layer."""
     import torch
 
     from pertinent.models.heads.text_classification import ClassificationHead
     from pertinent.models.transformer import TransformerModel
     from pertinent.models.wrap import wrap
 
-    given = wrap(model)
-    if not isinstance(given, TransformerModel) or not isinstance(given.head, ClassificationHead):
-        raise ModelError(f"Only a transformers text classifier can be trained, but got {given!r}.")
-    classifier, tokenizer = given.in_transformers()
+    original = wrap(model)
+    if not isinstance(original, TransformerModel) or not isinstance(original.head, ClassificationHead):
+        raise ModelError(f"`model` must be a transformers text classifier, got {original!r}.")
+    classifier, tokenizer = original.in_transformers()
     if labels is not None:
         classifier = with_new_head(classifier, labels, seed)
-    if given.windows is not None:
-        raise SettingError("A model is trained on truncated texts: leave out long_texts.")
+    if original.windows is not None:
+        raise SettingError("Training truncates long texts: wrap the model without `long_texts`.")
     head = ClassificationHead.from_model(classifier)
     wrapped = TransformerModel(classifier, tokenizer, head=head, max_length=max_length)
     if wrapped.output.kind != "class":
-        raise ModelError("Only a single-label classifier with at least two classes can be trained.")
+        raise ModelError(
+            "`model` must be a single-label classifier with at least two classes, got one with output "
+            f"{wrapped.output.kind!r}."
+        )
     if wrapped.dtype != torch.float32:
         raise ModelError(
-            f"The model must be in float32 to be trained, but is in {wrapped.dtype}: load it in float32, "
-            "and set `precision` for mixed precision."
+            f"`model` must be in float32, got {wrapped.dtype}: load it in float32, and set `precision` for "
+            "mixed precision."
         )
     return wrapped
 
 
 def with_new_head(model: Any, labels: Sequence[Any], seed: int) -> Any:
-    """The same encoder with a new classification layer for the classes in `labels`.
+    """Return a copy of the model with a new classification layer for the classes in `labels`.
 
-    The classes are ordered by name, or by number where all are numbers.
+    The classes are sorted by name, or numerically if all names are numbers.
     """
     import torch
 
@@ -219,17 +226,17 @@ def with_new_head(model: Any, labels: Sequence[Any], seed: int) -> Any:
     numbers = all(name.isdecimal() for name in names)
     classes = sorted(names, key=int) if numbers else sorted(names)
     if len(classes) < 2:
-        raise InputError(f"The labels must name at least two classes, but name {classes}.")
+        raise InputError(f"`labels` must contain at least two classes, got {classes}.")
     config = copy.deepcopy(model.config)
     config.id2label = dict(enumerate(classes))
     config.label2id = {name: i for i, name in enumerate(classes)}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        fresh = type(model)(config)
+        copied = type(model)(config)
     encoder = model.base_model_prefix
-    getattr(fresh, encoder).load_state_dict(getattr(model, encoder).state_dict(), strict=False)
-    return fresh.to(model.device).eval()
+    getattr(copied, encoder).load_state_dict(getattr(model, encoder).state_dict(), strict=False)
+    return copied.to(model.device).eval()
 
 
-def _result(wrapped: TransformerModel, folder: RunFolder, done: Mapping[str, Any]) -> Trained:
-    return Trained(wrapped, folder.path, done["dev_accuracy"], done["steps"], done["history"])
+def _result(wrapped: TransformerModel, folder: RunFolder, results: Mapping[str, Any]) -> Trained:
+    return Trained(wrapped, folder.path, results["dev_accuracy"], results["steps"], results["history"])

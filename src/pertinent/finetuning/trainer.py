@@ -1,4 +1,4 @@
-"""transformers' ``Trainer`` on our batches, and with the loss of counterfactual training."""
+"""Subclasses of transformers' ``Trainer`` for batches of examples and for counterfactual training."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ from pertinent.models.torch import devices
 from pertinent.models.transformer import TransformerModel
 
 PASS_COST = {"cpu": 0, "cuda": 16384}
-"""Cost of starting one more pass, in tokens that a small model computes in the same time."""
+"""Overhead of one more forward pass, in tokens that a small model computes in that time."""
 
 
 @contextmanager
 def training_session(
-    what: str, progress: Callback | bool | None, device: torch.device, precision: str
+    label: str, progress: Callback | bool | None, device: torch.device, precision: str
 ) -> Iterator[Callback]:
-    """Prepare the process for a training, yield the callback for progress, and restore the process.
+    """Set up deterministic training, yield the progress callback, and restore the process.
 
-    `what` labels the progress bar. Deterministic operations are used.
+    `label` is the text of the progress bar.
     """
     with (
         kept_random_states(),
-        progress_callback(progress, what) as callback,
+        progress_callback(progress, label) as callback,
         no_progress_bar(),
-        without_messages(logging.getLogger("transformers.trainer_utils"), "mtime"),  # it handles these
+        without_messages(logging.getLogger("transformers.trainer_utils"), "mtime"),  # handled by transformers
         devices.disable_onednn(device, getattr(torch, precision)),
         sdpa_kernel(devices.ATTENTION),
     ):
@@ -56,21 +56,22 @@ def training_session(
 @contextmanager
 def kept_random_states() -> Iterator[None]:
     """Restore the random states of Python, numpy and torch, which transformers' trainer seeds."""
-    own, of_numpy = random.getstate(), np.random.get_state()  # noqa: NPY002  what transformers seeds
+    python_state = random.getstate()
+    numpy_state = np.random.get_state()  # noqa: NPY002  transformers seeds the global generator
     devices = list(range(torch.cuda.device_count()))
     with torch.random.fork_rng(devices=devices):
         try:
             yield
         finally:
-            random.setstate(own)
-            np.random.set_state(of_numpy)  # noqa: NPY002
+            random.setstate(python_state)
+            np.random.set_state(numpy_state)  # noqa: NPY002
 
 
 class ExampleTrainer(Trainer):
-    """Trains on batches of examples of similar length, in an order that depends only on (seed, epoch).
+    """A trainer with batches of similar length, in an order that depends only on (seed, epoch).
 
-    Subclasses define the loss. `collators` make the batches of the training and of the validation examples;
-    `masked` says whether every example is also seen with features removed, which progress reports.
+    Subclasses define the loss. `collators` make the batches of the training and the validation examples;
+    `masked` means that progress also counts a masked copy of every example.
     """
 
     def __init__(
@@ -101,17 +102,17 @@ class ExampleTrainer(Trainer):
 
     @abstractmethod
     def loss_and_outputs(self, model: Any, prepared: dict[str, Any]) -> tuple[torch.Tensor, dict[str, Any]]:
-        """The loss of a batch that a collator has prepared, and the outputs to measure."""
+        """Return the loss of a collated batch, and the outputs to measure."""
 
     def compute_loss(
         self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
-        """The loss, as transformers' trainer asks for it."""
+        """Return the loss, with the outputs on request; this is called by transformers."""
         loss, outputs = self.loss_and_outputs(model, inputs)
         return (loss, outputs) if return_outputs else loss
 
     def get_eval_dataloader(self, eval_dataset: Any = None) -> Any:
-        """Validation examples have a collator of their own."""
+        """Return the loader of the validation examples, with their collator."""
         training, self.data_collator = self.data_collator, self._dev_collator
         try:
             return super().get_eval_dataloader(eval_dataset)
@@ -128,7 +129,7 @@ class ExampleTrainer(Trainer):
 
 
 class CounterfactualTrainer(ExampleTrainer):
-    """Minimises the mean cross-entropy over whole texts and, if there are any, one counterfactual of each."""
+    """A trainer that minimises the mean cross-entropy over whole texts and any counterfactuals."""
 
     def __init__(
         self,
@@ -157,15 +158,15 @@ class CounterfactualTrainer(ExampleTrainer):
         wrapped.device = self.args.device
 
     def loss_and_outputs(self, model: Any, prepared: dict[str, Any]) -> tuple[torch.Tensor, dict[str, Any]]:
-        """Run the passes of a batch, one after the other."""
-        reads = _Reader(model, self._wrapped.model)
-        logits = torch.cat([self._wrapped.forward(batch, reads).logits for batch in prepared["passes"]])
+        """Return the cross-entropy of a batch, and its logits."""
+        reader = _Reader(model, self._wrapped.model)
+        logits = torch.cat([self._wrapped.forward(batch, reader).logits for batch in prepared["passes"]])
         return cross_entropy(logits.float(), prepared["labels"]), {"logits": logits}
 
 
 @dataclass(frozen=True)
 class _Reader:
-    """A model that may be in a multi-device wrapper, which hides its embeddings."""
+    """A model, possibly in a multi-device wrapper, and its embeddings, which the wrapper hides."""
 
     model: Any
     inner: Any
@@ -178,17 +179,17 @@ class _Reader:
 
 
 class _Reporter(TrainerCallback):
-    """Reports progress."""
+    """Callback that reports progress."""
 
     def __init__(self, n_examples: int, show: Callback, masked: bool) -> None:
         self.n_examples, self.show, self.masked = n_examples, show, masked
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Report the examples seen so far."""
+        """Report the number of examples seen."""
         done = round(state.epoch * self.n_examples)
         total = round(args.num_train_epochs * self.n_examples)
         self.show(Progress(done, 0, total, done if self.masked else 0))
 
 
-def _accuracy(answers: Any) -> dict[str, float]:
-    return {"accuracy": float(np.mean(answers.predictions.argmax(axis=1) == answers.label_ids))}
+def _accuracy(results: Any) -> dict[str, float]:
+    return {"accuracy": float(np.mean(results.predictions.argmax(axis=1) == results.label_ids))}

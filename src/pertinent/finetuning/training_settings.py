@@ -1,4 +1,4 @@
-"""The settings of training, checked before anything is loaded, and converted for transformers."""
+"""Settings of training, validated before models are loaded, and their conversion for transformers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PRECISIONS = {"float32": {}, "bfloat16": {"bf16": True}, "float16": {"fp16": Tru
 
 @dataclass(frozen=True)
 class TrainerSettings(Settings):
-    """Settings of every training; `epochs` and `learning_rate` are ``None`` if no network is trained."""
+    """Settings of any training run; `epochs` and `learning_rate` are ``None`` if no network is trained."""
 
     epochs: Count | None
     batch_size: Count
@@ -33,20 +33,22 @@ class TrainerSettings(Settings):
     options: Mapping[str, Any]
 
     def check_device(self, device: torch.device | None) -> None:
-        """Raise a `SettingError` for float16 on a device other than CUDA: it needs loss scaling."""
+        """Raise a `SettingError` for float16, which needs loss scaling, on a device other than CUDA."""
         kind = "cpu" if device is None else device.type
         if self.precision == "float16" and kind != "cuda":
-            raise SettingError(f"`precision` 'float16' needs CUDA, but the model is on {kind}.")
+            raise SettingError(
+                f"`precision` must be 'float32' or 'bfloat16' on {kind}, got 'float16', which needs CUDA."
+            )
 
     def arguments(self, checkpoints: Path, metric: str | None, device: str) -> Any:
-        """The settings as transformers' ``TrainingArguments``.
+        """Return the settings as transformers' ``TrainingArguments``.
 
-        `metric` names what is measured on the validation examples to keep the best model; larger is better,
-        unless it is the loss. It is ``None`` if there are no validation examples.
+        `metric` selects the best model on the validation examples: the highest value, or the lowest
+        ``"loss"``. It is ``None`` without validation examples.
         """
         from transformers import TrainingArguments
 
-        every = "epoch" if self.checkpoint_steps is None else "steps"
+        strategy = "epoch" if self.checkpoint_steps is None else "steps"
         settings: dict[str, Any] = {
             "output_dir": str(checkpoints),
             "num_train_epochs": self.epochs,
@@ -55,16 +57,16 @@ class TrainerSettings(Settings):
             "learning_rate": self.learning_rate,
             "seed": self.seed,
             "use_cpu": device == "cpu",
-            "save_strategy": every,
+            "save_strategy": strategy,
             "save_total_limit": 1,
             "logging_strategy": "epoch",
-            "logging_nan_inf_filter": False,  # it would synchronise with the device at every step
+            "logging_nan_inf_filter": False,  # avoids synchronising with the device at every step
             "report_to": "none",
             "disable_tqdm": True,
             "remove_unused_columns": False,
             "label_names": ["labels"],
-            "dataloader_pin_memory": False,  # the batches pin themselves when they are sent
-            "ddp_broadcast_buffers": False,  # two passes before one backward must not write to buffers
+            "dataloader_pin_memory": False,  # batches are pinned when they are sent to the device
+            "ddp_broadcast_buffers": False,  # a second forward pass must not write to buffers
             "restore_callback_states_from_checkpoint": True,
             **PRECISIONS[self.precision],
         }
@@ -72,7 +74,7 @@ class TrainerSettings(Settings):
             settings |= {"save_steps": self.checkpoint_steps, "eval_steps": self.checkpoint_steps}
         if metric is not None:
             settings |= {
-                "eval_strategy": every,
+                "eval_strategy": strategy,
                 "load_best_model_at_end": True,
                 "metric_for_best_model": metric,
                 "greater_is_better": metric != "loss",
@@ -80,10 +82,10 @@ class TrainerSettings(Settings):
         try:
             return TrainingArguments(**settings | dict(self.options))
         except (TypeError, ValueError) as error:
-            raise SettingError(f"transformers does not accept these settings: {error}") from error
+            raise SettingError(f"transformers rejected the training settings: {error}") from error
 
     def callbacks(self) -> list[Any]:
-        """The callback for early stopping, if there is a `patience`."""
+        """Return a list with the callback for early stopping; empty without `patience`."""
         from transformers import EarlyStoppingCallback
 
         return [] if self.patience is None else [EarlyStoppingCallback(self.patience)]
@@ -105,7 +107,7 @@ class TrainingSettings(TrainerSettings):
         require(bool(self.sparsities), "sparsities", "at least one share", self.sparsities)
 
     def recorded(self, data: Examples, validation: Examples | None) -> dict[str, Any]:
-        """The record of how a model was trained, in plain JSON."""
+        """Return the settings and data digest that are saved with the model, as plain JSON values."""
         removal = self.removal
         return {
             **{f.name: getattr(self, f.name) for f in fields(self)},
@@ -121,19 +123,19 @@ class TrainingSettings(TrainerSettings):
 
 
 def text_removal(removal: str | Removal) -> Removal:
-    """A removal that gives one row of tokens for each text."""
+    """Return a removal that gives one row of tokens for each text."""
     name = removal if isinstance(removal, str) else removal.name
-    usable = [known for known in removals.for_kind("text") if known != "marginalize"]
+    names = [other for other in removals.for_kind("text") if other != "marginalize"]
     if name == "marginalize":
         raise SettingError(
-            "The removal 'marginalize' needs many samples of each text, too many to train with: choose from "
-            f"{', '.join(usable)}."
+            "`removal` cannot be 'marginalize', which is too slow for training: choose from "
+            f"{', '.join(names)}."
         )
     made = removals.make(removal) if isinstance(removal, str) else removal
     if "text" not in made.kinds():
         raise SettingError(
-            f"The removal {name!r} is for {' and '.join(made.kinds())}, but training needs one for text: "
-            f"choose from {', '.join(usable)}."
+            f"`removal` must support text, got {name!r}, which is for {' and '.join(made.kinds())}: "
+            f"choose from {', '.join(names)}."
         )
-    # One sample per text: an explanation averages over several, training sees a new one in each epoch.
+    # Explanations average over samples; training draws a new sample in each epoch.
     return replace(made, samples=1) if "samples" in {f.name for f in fields(made)} else made  # type: ignore[call-arg]

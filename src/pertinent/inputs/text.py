@@ -44,8 +44,19 @@ FORMS: Mapping[tuple[str, ...], _Fixed] = {
 
 @dataclass(frozen=True)
 class Text:
-    """A text, or a pair of texts that a model reads together; a fixed text is never removed.
+    """A text, or a pair of texts that a model reads together.
 
+    Parameters
+    ----------
+    first
+        The text, or the first text of a pair.
+    second
+        The second text of a pair.
+    fixed
+        The text of the pair that no method removes: ``"first"``, ``"second"`` or ``"none"``.
+
+    Examples
+    --------
     >>> Text.from_input({"query": "Who won?", "document": "Ada won."}).fixed
     'first'
     """

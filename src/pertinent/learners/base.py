@@ -24,7 +24,7 @@ from pertinent.errors import FileError, InputError, SettingError, require
 from pertinent.explainers import base
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits
 from pertinent.files import file_exists, read_json
-from pertinent.finetuning.run_folder import RECORD, is_begun
+from pertinent.finetuning.run_folder import RECORD, is_unfinished
 from pertinent.inputs.modality import modality_named
 from pertinent.learners.schedule import Schedule
 from pertinent.learners.score_arrays import normalized, squeeze_columns
@@ -236,7 +236,7 @@ def load_explainer(folder: str | Path, *, digest: str | None = None) -> LearnedE
     require(isinstance(folder, str | Path), "folder", "the path of a folder", folder)
     path = Path(folder)
     if not file_exists(path / RECORD):
-        hint = " The fit into it is not finished: repeat the same call." if is_begun(path) else ""
+        hint = " The fit into it is not finished: repeat the same call." if is_unfinished(path) else ""
         raise FileError(f"There is no explainer in {str(path)!r}: it has no {RECORD}.{hint}")
     card = read_json(path / RECORD)
     try:

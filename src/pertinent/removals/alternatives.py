@@ -1,8 +1,8 @@
-"""Slots of a template that are replaced by other texts which could stand there."""
+"""Removal that fills the slots of a prompt template with alternative texts."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -18,10 +18,15 @@ from pertinent.removals.base import Removal, Rows, TokenRows, removals, row_gene
 @removals.register("alternatives")
 @dataclass(frozen=True)
 class Alternatives(Removal):
-    """Each removed slot of a template holds one of its alternatives, drawn at random.
+    """Replacement of each removed slot of a template by one of its alternatives, drawn at random.
 
-    The prediction is averaged over `samples` draws per mask. These go through a slot's alternatives in turn,
-    so that as many draws as a slot has alternatives use each of them once.
+    The prediction is averaged over `samples` draws per mask. The draws cycle through a slot's alternatives
+    from a random start, so n draws use each of n alternatives exactly once.
+
+    Parameters
+    ----------
+    samples
+        Draws per mask.
     """
 
     inputs = PromptInput
@@ -34,37 +39,38 @@ class Alternatives(Removal):
         super().check(input)
         if not input.text.alternatives or input.granularity != "slots":
             raise SettingError(
-                "The removal 'alternatives' is for the slots of a template: give Prompt(template, slots=…, "
-                "alternatives=…), and let the features be slots."
+                "The removal 'alternatives' needs a prompt template with alternatives and features='slots': "
+                "pass Prompt(template, slots=…, alternatives=…)."
             )
 
     def __call__(self, input: PromptInput, masks: Masks, seed: int) -> Rows:
-        """`samples` rows per mask, each with the slots that are kept and an alternative of the others."""
-        sizes = np.array([len(own) for own in input.text.alternatives])
+        """Return `samples` rows per mask, with an alternative in each removed slot."""
+        sizes = np.array([len(alternatives) for alternatives in input.text.alternatives])
         first = [g.integers(sizes) for g in row_generators(input, masks, seed, self.name)]
         drawn = (np.array(first)[:, None] + np.arange(self.samples)[:, None]) % sizes
         drawn = drawn.reshape(-1, len(sizes))
-        several = np.repeat(masks, self.samples, axis=0)
+        masks = np.repeat(masks, self.samples, axis=0)
         if input.tokens is None:
-            return [_filled(input, *row) for row in zip(several.tolist(), drawn.tolist(), strict=True)]
-        tokens, feature, choice = _beside_each_other(input.tokens)
-        kept = several[:, feature] | (feature < 0)
+            return [_fill_slots(input, *row) for row in zip(masks.tolist(), drawn.tolist(), strict=True)]
+        tokens, feature, choice = _insert_alternatives(input.tokens)
+        kept = masks[:, feature] | (feature < 0)
         attend = np.where(choice < 0, kept, ~kept & (drawn[:, feature] == choice))
         return TokenRows(tokens, attend, renumber=True)
 
 
-def _filled(input: PromptInput, mask: list[bool], drawn: list[int]) -> RenderedPrompt:
-    """The prompt with these alternatives in the slots that are not kept."""
+def _fill_slots(input: PromptInput, mask: list[bool], drawn: list[int]) -> RenderedPrompt:
     segments, prompt = list(input.text.segments), input.text
-    for part, own, others, number in zip(prompt.parts, mask, prompt.alternatives, drawn, strict=True):
-        segments[part] = segments[part] if own else others[number]
+    for part, is_kept, alternatives, choice in zip(
+        prompt.parts, mask, prompt.alternatives, drawn, strict=True
+    ):
+        segments[part] = segments[part] if is_kept else alternatives[choice]
     return input.with_segments(segments)
 
 
-def _beside_each_other(tokens: Tokens) -> tuple[Tokens, Ints, Ints]:
-    """Tokens in which all alternatives follow a slot's own tokens, for each its feature, and its alternative.
+def _insert_alternatives(tokens: Tokens) -> tuple[Tokens, Ints, Ints]:
+    """Return the tokens with all alternatives inserted after each slot, and each token's feature and choice.
 
-    The alternative of a token of the text itself is −1.
+    The choice is the index of the alternative that a token belongs to, or −1 for the original text.
     """
     order: list[Ints] = []
     feature: list[int] = []
@@ -75,18 +81,25 @@ def _beside_each_other(tokens: Tokens) -> tuple[Tokens, Ints, Ints]:
         edges = np.flatnonzero(np.diff(window.feature)) + 1
         for first, end in pairwise([0, *edges.tolist(), len(window.ids)]):
             slot = int(window.feature[first])
-            others = tokens.variants[slot] if slot >= 0 else ()
-            for number, ids in enumerate([window.ids[first:end], *others], start=-1):
+            alternatives = tokens.variants[slot] if slot >= 0 else ()
+            for index, ids in enumerate([window.ids[first:end], *alternatives], start=-1):
                 order.append(ids)
                 feature += [slot] * len(ids)
-                choice += [number] * len(ids)
+                choice += [index] * len(ids)
         lengths.append(len(feature) - before)
-    ids, owner, chosen = np.concatenate(order), np.array(feature), np.array(choice)
-    scored = np.zeros(len(ids), dtype=np.bool_)
+    ids, features, choices = np.concatenate(order), np.array(feature), np.array(choice)
+    scored = None
     if tokens.scored is not None:
-        scored[chosen < 0] = tokens.scored
-    types = np.zeros_like(ids)
-    several = tuple(lengths) if tokens.lengths else ()
-    made = Tokens(ids, types, owner, tokens.mask_id, tokens.pad_id, lengths=several)
-    made = replace(made, scored=None if tokens.scored is None else scored, answers=tokens.answers)
-    return made, owner, chosen
+        scored = np.zeros(len(ids), dtype=np.bool_)
+        scored[choices < 0] = tokens.scored
+    extended = Tokens(
+        ids,
+        np.zeros_like(ids),
+        features,
+        tokens.mask_id,
+        tokens.pad_id,
+        lengths=tuple(lengths) if tokens.lengths else (),
+        scored=scored,
+        answers=tokens.answers,
+    )
+    return extended, features, choices

@@ -1,4 +1,4 @@
-"""Removals that draw values at random and average the predictions: background rows, uniform noise."""
+"""Removals for images and tables: background rows, noise, constants, means and blurs."""
 
 from __future__ import annotations
 
@@ -26,16 +26,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NeedsBackground:
-    """A removal that may use the background that the model was wrapped with: table rows or images."""
+    """A removal that may use the background passed to `wrap`: table rows or images.
+
+    Parameters
+    ----------
+    background
+        Table rows or images; by default those passed to `wrap`.
+    """
 
     background: Background | None = field(default=None, kw_only=True, compare=False, repr=False)
 
     def bind(self, model: Model) -> Self:
-        """The same removal with the model's background rows, unless it has its own."""
+        """Return this removal, with the model's background if it has none."""
         return self if self.background is not None else replace(self, background=model.background)
 
     def settings(self, model: Model) -> dict[str, Any]:
-        """The settings; the model's own background is left out, any other is saved as a placeholder."""
+        """Return the settings without the model's background; another background becomes a placeholder."""
         settings = changed_settings(self)
         background = settings.pop("background", None)
         return settings if background is model.background else {**settings, "background": NOT_KEPT}
@@ -46,9 +52,14 @@ class NeedsBackground:
 class FromBackground(NeedsBackground, Removal):
     """Interventional removal: all removed columns or pixels come from one row or image of the background.
 
-    The prediction is averaged over `rows` background rows, drawn once for a seed: the same for all masks
-    and inputs, so that a column that the model does not use scores exactly 0. If the background has no
-    more rows than that, all are used and nothing is random.
+    The prediction is averaged over `rows` background rows, drawn once per seed. All masks and inputs share
+    them, so a column that the model ignores scores exactly 0. A background with at most `rows` rows is used
+    completely, and the result is not random.
+
+    Parameters
+    ----------
+    rows
+        Largest number of background rows.
     """
 
     inputs = ArrayInput
@@ -57,21 +68,21 @@ class FromBackground(NeedsBackground, Removal):
 
     @property
     def draws(self) -> int:
-        """Rows per mask."""
+        """Return the number of rows per mask."""
         return min(self.rows, len(self.background.values)) if self.background else self.rows
 
     @property
     def is_random(self) -> bool:
-        """True unless all background rows are used."""
+        """Return whether only some background rows are used."""
         return self.background is not None and len(self.background.values) > self.rows
 
     @property
     def undrawn(self) -> float:
-        """Fraction of the background rows that are not used."""
+        """Return the share of background rows that are not used, in [0, 1]."""
         return 1 - self.draws / len(self.background.values) if self.background else 1.0
 
     def __call__(self, input: ArrayInput, masks: Masks, seed: int) -> Array:
-        """`draws` rows per mask."""
+        """Return `draws` rows per mask, filled from the background."""
         background = input.background_rows(self.background).values
         if self.is_random:
             background = background[_draw_rows(len(background), self.rows, seed)]
@@ -81,7 +92,6 @@ class FromBackground(NeedsBackground, Removal):
 
 @lru_cache
 def _draw_rows(n: int, rows: int, seed: int) -> Ints:
-    """The numbers of some background rows."""
     return np.sort(generator(seed, "background", n).choice(n, rows, replace=False))
 
 
@@ -90,7 +100,12 @@ def _draw_rows(n: int, rows: int, seed: int) -> Ints:
 class UniformNoise(NeedsBackground, Removal):
     """Uniform noise between `low` and `high`; the prediction is averaged over `samples` draws per mask.
 
-    The range defaults to the image's own, or to the column's in the background.
+    Parameters
+    ----------
+    low, high
+        The range of the noise; by default that of the image, or of the column in the background.
+    samples
+        Draws per mask.
     """
 
     inputs = ArrayInput
@@ -107,16 +122,16 @@ class UniformNoise(NeedsBackground, Removal):
         require(not both or self.low < self.high, "low", "below `high`", self.low)  # type: ignore[operator]
 
     def check(self, input: ArrayInput) -> None:
-        """Table columns must hold numbers."""
+        """Raise a `SettingError` for table columns that are not numeric."""
         super().check(input)
         if others := input.without_numbers():
             raise SettingError(
-                f"Uniform noise needs columns of numbers, which these are not: {', '.join(others)}; "
+                f"The removal 'uniform-noise' needs numeric columns, got {', '.join(others)}: "
                 "use 'background' instead."
             )
 
     def __call__(self, input: ArrayInput, masks: Masks, seed: int) -> Array:
-        """Rows with noise in place of removed features."""
+        """Return `samples` rows per mask, with noise for the removed features."""
         low = high = np.zeros((), input.dtype)
         if self.low is None or self.high is None:
             low, high = input.value_range(self.background)
@@ -130,7 +145,13 @@ class UniformNoise(NeedsBackground, Removal):
 @removals.register("constant")
 @dataclass(frozen=True)
 class Constant(Removal):
-    """Every removed pixel or column becomes `value`."""
+    """Replacement of every removed pixel or column by `value`.
+
+    Parameters
+    ----------
+    value
+        The value of removed pixels and columns.
+    """
 
     inputs = ArrayInput
     summary = "set to one value, 0 by default"
@@ -138,21 +159,21 @@ class Constant(Removal):
 
     @property
     def constant(self) -> float:
-        """The value."""
+        """Return the value."""
         return self.value
 
     def check(self, input: ArrayInput) -> None:
-        """Table columns must hold numbers."""
+        """Raise a `SettingError` for table columns that are not numeric."""
         super().check(input)
         if others := input.without_numbers():
             raise SettingError(
-                f"The removal 'constant' puts {self.value:g} into removed columns, but these do not hold "
-                f"numbers: {', '.join(others)}. Pass background= some rows, such as a sample of the training "
-                "data, to wrap()."
+                f"The removal 'constant' sets removed columns to {self.value:g}, but these columns are not "
+                f"numeric: {', '.join(others)}. Pass some rows of the training data to "
+                "wrap(…, background=rows)."
             )
 
     def __call__(self, input: ArrayInput, masks: Masks, seed: int) -> Array:
-        """Rows with the constant in place of removed features."""
+        """Return one row per mask, with the constant for the removed features."""
         return input.fill(masks, np.array(self.value))
 
 
@@ -165,29 +186,32 @@ class Mean(NeedsBackground, Removal):
     summary = "set to the mean: of the image's colour, or of the column in the background"
 
     def __call__(self, input: ArrayInput, masks: Masks, seed: int) -> Array:
-        """Rows with means in place of removed features."""
+        """Return one row per mask, with means for the removed features."""
         return input.fill(masks, input.mean(self.background))
 
 
 @removals.register("median-mode")
 @dataclass(frozen=True)
 class MedianMode(NeedsBackground, Removal):
-    """The median or mode of each column, a value that occurs: one-hot and integer columns stay valid."""
+    """The median or mode of each column: an observed value, valid for one-hot and integer columns."""
 
     inputs = TableInput
     summary = "set to the column's median, or mode for a category"
 
     def __call__(self, input: TableInput, masks: Masks, seed: int) -> Array:
-        """Rows with medians or modes in place of removed features."""
+        """Return one row per mask, with medians or modes for the removed features."""
         return input.fill(masks, input.background_rows(self.background).centre("median"))
 
 
 @removals.register("blur")
 @dataclass(frozen=True)
 class Blur(Removal):
-    """Removed pixels come from a Gaussian blur of the image.
+    """Gaussian blur of the removed pixels.
 
-    `sigma` is in pixels; by default an eighth of the longer side.
+    Parameters
+    ----------
+    sigma
+        Standard deviation of the Gaussian in pixels; by default an eighth of the longer side.
     """
 
     inputs = ImageInput
@@ -195,13 +219,13 @@ class Blur(Removal):
     sigma: Positive | None = None
 
     def __call__(self, input: ImageInput, masks: Masks, seed: int) -> Array:
-        """Rows with blurred pixels in place of removed features."""
+        """Return one row per mask, with blurred pixels for the removed features."""
         sigma = self.sigma or max(input.pixels.shape[1:]) / 8
         return input.fill(masks, _gaussian(_gaussian(input.pixels, sigma, 1), sigma, 2))
 
 
 def _gaussian(pixels: Array, sigma: float, axis: int) -> Array:
-    """A Gaussian average along one axis, with the border repeated."""
+    """Return Gaussian averages along one axis; the border is padded with its edge values."""
     reach = int(np.ceil(3 * sigma))
     weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / sigma) ** 2)
     border = [(reach, reach) if a == axis else (0, 0) for a in range(pixels.ndim)]

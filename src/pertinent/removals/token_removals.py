@@ -1,4 +1,4 @@
-"""Removals of tokens or words from a text, in the manner of Hase et al. 2021, Sec. 5."""
+"""Removals for tokens or words of a text (Hase et al. 2021, Sec. 5)."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 
 class TokenRemoval(Removal):
-    """A removal that works on tokens, so the model must be a transformer."""
+    """Base class of removals that replace tokens, which need a transformer."""
 
     inputs = TextInput
 
     def check(self, input: TextInput) -> None:
-        """Raise a `SettingError` if the model does not read tokens."""
+        """Raise a `SettingError` if the model reads strings."""
         super().check(input)
         self.tokens_of(input)
 
     def tokens_of(self, input: TextInput) -> Tokens:
-        """The tokens of a text that a transformer reads."""
+        """Return the tokens of a text; raise a `SettingError` if the model reads strings."""
         if input.tokens is None:
             raise SettingError(
                 f"The removal {self.name!r} works on a transformer's tokens, but this model reads "
@@ -46,29 +46,29 @@ class TokenRemoval(Removal):
 class AttentionMask(TokenRemoval):
     """Hase et al. 2021, Sec. 5: the attention distribution times the mask, renormalised.
 
-    This equals running the model on the kept tokens alone at their original positions, which is how
-    it is computed wherever the architecture allows.
+    Where the architecture allows it, the model runs only on the kept tokens at their original positions,
+    which gives the same result.
     """
 
     summary = "hidden from attention, positions kept (Hase et al. 2021)"
     hides = "tokens"
 
     def __call__(self, input: TextInput, masks: Masks, seed: int) -> TokenRows:
-        """Rows with the same ids, attending only to the kept tokens."""
+        """Return rows with the same ids that attend only to the kept tokens."""
         return TokenRows(self.tokens_of(input), kept_tokens(input, masks))
 
 
 @removals.register("slice-out")
 @dataclass(frozen=True)
 class SliceOut(Removal):
-    """Hase et al. 2021, Sec. 5: the kept tokens as a shorter text, with new positions."""
+    """Hase et al. 2021, Sec. 5: the kept tokens as a shorter text, with consecutive positions."""
 
     inputs = TextInput
     summary = "cut out, and the rest is joined (Hase et al. 2021)"
     hides = "tokens and positions"
 
     def __call__(self, input: TextInput, masks: Masks, seed: int) -> Rows:
-        """Shorter rows of tokens, or shorter strings where the model reads strings."""
+        """Return shorter rows of tokens, or shorter strings if the model reads strings."""
         if input.tokens is None:
             return _rebuild(input, masks, "")
         return TokenRows(input.tokens, kept_tokens(input, masks), renumber=True)
@@ -80,6 +80,11 @@ class MaskToken(Removal):
     """Hase et al. 2021, Sec. 5: each removed token is replaced by the mask token.
 
     If the model reads strings, each removed feature is replaced by `text`.
+
+    Parameters
+    ----------
+    text
+        Replacement of a removed feature.
     """
 
     inputs = TextInput
@@ -93,7 +98,7 @@ class MaskToken(Removal):
             raise SettingError("The removal 'mask-token' needs a tokenizer that has a mask token.")
 
     def __call__(self, input: TextInput, masks: Masks, seed: int) -> Rows:
-        """Rows as long as the text."""
+        """Return one row per mask, as long as the text."""
         if input.tokens is None:
             return _rebuild(input, masks, self.text)
         return _replaced(input, input.tokens, masks, input.tokens.mask_id)
@@ -102,7 +107,7 @@ class MaskToken(Removal):
 @removals.register("pad-token")
 @dataclass(frozen=True)
 class PadToken(TokenRemoval):
-    """Each removed token is replaced by the padding token, with attention left on."""
+    """Each removed token is replaced by the padding token, which stays visible to attention."""
 
     summary = "replaced by the padding token, attention left on"
 
@@ -113,39 +118,38 @@ class PadToken(TokenRemoval):
             raise SettingError("The removal 'pad-token' needs a tokenizer that has a padding token.")
 
     def __call__(self, input: TextInput, masks: Masks, seed: int) -> TokenRows:
-        """Rows as long as the text."""
+        """Return one row per mask, as long as the text."""
         tokens = self.tokens_of(input)
         return _replaced(input, tokens, masks, tokens.pad_id)
 
 
 def _rebuild(input: TextInput, masks: Masks, placeholder: str) -> list[Any]:
-    """The text as strings, each removed feature replaced.
+    """Return the text as strings, with each removed feature replaced by the placeholder.
 
-    Cutting a feature out also removes the space after it, unless that would join its neighbours.
+    An empty placeholder also removes the space after the feature, unless that would join its neighbours.
     """
     segments = input.text.segments
-    heads, pieces, without, owner = list(segments), [], [], []
+    heads, kept, removed, owner = list(segments), [], [], []
     for i, segment in enumerate(segments):
         spans = input.spans[input.spans[:, 0] == i]
         if len(spans):
             starts = [*spans[:, 1].tolist(), len(segment)]
             heads[i] = segment[: starts[0]]
             for (_, start, end), after in zip(spans.tolist(), starts[1:], strict=True):
-                pieces.append(segment[start:after])
+                kept.append(segment[start:after])
                 joined = start > 0 and not segment[start - 1].isspace()
                 rest = segment[end:after]
-                without.append(placeholder + rest if placeholder or joined else rest.lstrip())
+                removed.append(placeholder + rest if placeholder or joined else rest.lstrip())
                 owner.append(i)
     rows = []
     for mask in masks.tolist():
-        chosen = [piece if keep else gap for piece, gap, keep in zip(pieces, without, mask, strict=True)]
+        chosen = [a if keep else b for a, b, keep in zip(kept, removed, mask, strict=True)]
         parts = [head + "".join(compress(chosen, [o == i for o in owner])) for i, head in enumerate(heads)]
         rows.append(input.with_segments(parts))
     return rows
 
 
 def _replaced(input: TextInput, tokens: Tokens, masks: Masks, token_id: int | None) -> TokenRows:
-    """Rows as long as the text, each removed token replaced by one token."""
     assert token_id is not None
     kept = kept_tokens(input, masks)
     return TokenRows(tokens, np.ones_like(kept), np.where(kept, tokens.ids, token_id))
@@ -156,13 +160,13 @@ def _replaced(input: TextInput, tokens: Tokens, masks: Masks, token_id: int | No
 class ZeroVector(TokenRemoval):
     """Hase et al. 2021, Sec. 5: the word embedding of each removed token is the zero vector.
 
-    Only the word embedding: position and type embeddings stay.
+    Position and type embeddings stay.
     """
 
     summary = "word embedding set to zero (Hase et al. 2021)"
 
     def __call__(self, input: TextInput, masks: Masks, seed: int) -> TokenRows:
-        """Rows as long as the text."""
+        """Return one row per mask, as long as the text."""
         kept = kept_tokens(input, masks)
         return TokenRows(self.tokens_of(input), np.ones_like(kept), zeroed=~kept)
 
@@ -170,9 +174,14 @@ class ZeroVector(TokenRemoval):
 @removals.register("random-token")
 @dataclass(frozen=True)
 class RandomToken(TokenRemoval):
-    """Each removed token is drawn uniformly from the vocabulary, special tokens left out.
+    """Each removed token is replaced by one drawn uniformly from the vocabulary without special tokens.
 
     The prediction is averaged over `samples` draws per mask.
+
+    Parameters
+    ----------
+    samples
+        Draws per mask.
     """
 
     summary = "replaced by random tokens and averaged"
@@ -181,16 +190,16 @@ class RandomToken(TokenRemoval):
     vocabulary: Ints | None = field(default=None, init=False, compare=False, repr=False)
 
     def bind(self, model: Model) -> RandomToken:
-        """The same removal with the token ids of the model's vocabulary."""
+        """Return this removal with the token ids of the model's vocabulary."""
         bound = replace(self)
         object.__setattr__(bound, "vocabulary", model.words)
         return bound
 
     def __call__(self, input: TextInput, masks: Masks, seed: int) -> TokenRows:
-        """`samples` rows per mask."""
+        """Return `samples` rows per mask, as long as the text."""
         tokens = self.tokens_of(input)
         if self.vocabulary is None:
-            raise SettingError("The removal 'random-token' must be bound to a transformer first.")
+            raise SettingError("The removal 'random-token' must be bound to a transformer: call bind(model).")
         kept = np.repeat(kept_tokens(input, masks), self.samples, axis=0)
         shape = (self.samples, kept.shape[1])
         generators = row_generators(input, masks, seed, self.name)
@@ -201,7 +210,7 @@ class RandomToken(TokenRemoval):
 
 
 _MASKED_LM = "pertinent.models.tokens.masked_lm"
-"""Imported when a masked language model is given, as it needs torch."""
+"""Module that needs torch, and is imported only if there is a filler."""
 
 
 @removals.register("marginalize")
@@ -209,9 +218,16 @@ _MASKED_LM = "pertinent.models.tokens.masked_lm"
 class Marginalize(TokenRemoval):
     """Hase et al. 2021, Sec. 5 (2): class probabilities averaged over fillings x̃ ~ p_φ(x̃ | x, e).
 
-    `filler` is a masked language model with its tokenizer, as a pair or as the name of a folder in
-    transformers' format; its vocabulary must be the explained model's. It runs once per mask, with all
-    removed tokens masked, and `samples` fillings are drawn, each token independently of the others.
+    A masked language model runs once per mask, with all removed tokens masked. Then `samples` fillings are
+    drawn, each token independently.
+
+    Parameters
+    ----------
+    filler
+        The masked language model: a pair of model and tokenizer, or a folder in transformers' format. Its
+        vocabulary must be that of the explained model.
+    samples
+        Fillings drawn per mask.
 
     Note
     ----
@@ -228,14 +244,14 @@ class Marginalize(TokenRemoval):
         """Check the settings."""
         super().__post_init__()
         if isinstance(self.filler, tuple | list):
-            require(len(self.filler) == 2, "filler", "a pair or a folder", f"{len(self.filler)} things")
+            require(len(self.filler) == 2, "filler", "a pair or a folder", f"{len(self.filler)} items")
             object.__setattr__(self, "filler", resolve_name(f"{_MASKED_LM}:Filler")(*self.filler))
-        is_known = self.filler is None or isinstance(self.filler, str | Path)
+        is_folder = self.filler is None or isinstance(self.filler, str | Path)
         must = "a pair (masked language model, its tokenizer) or a folder"
-        require(is_known or hasattr(self.filler, "check_vocabulary"), "filler", must, self.filler)
+        require(is_folder or hasattr(self.filler, "check_vocabulary"), "filler", must, self.filler)
 
     def bind(self, model: Model) -> Marginalize:
-        """The same removal with the filler loaded on the model's device and its vocabulary checked."""
+        """Return this removal with the filler loaded on the model's device; check its vocabulary."""
         if self.filler is None or model.tokenizer is None:
             return self
         filler = self.filler
@@ -245,7 +261,7 @@ class Marginalize(TokenRemoval):
         return self if filler is self.filler else replace(self, filler=filler)
 
     def settings(self, model: Model) -> dict[str, Any]:
-        """The settings, with the folder of the filler; a pair is saved as a placeholder."""
+        """Return the settings with the folder of the filler, or a placeholder for a pair."""
         settings = changed_settings(self)
         if self.filler is not None:
             folder = self.filler if isinstance(self.filler, str | Path) else self.filler.folder
@@ -253,48 +269,48 @@ class Marginalize(TokenRemoval):
         return settings
 
     def check(self, input: TextInput) -> None:
-        """Raise an error if there is no filler, or if it cannot read a text of this length."""
+        """Raise an error if there is no filler, or if the text is too long for it."""
         super().check(input)
         if self.filler is None:
             raise SettingError(
                 "The removal 'marginalize' needs a masked language model: "
-                "Marginalize(filler=(model, tokenizer)), or the name of a folder."
+                "pass Marginalize(filler=(model, tokenizer)) or the name of a folder."
             )
         longest, length = self.filler.max_length, self.tokens_of(input).longest
         if length > longest:
             raise InputError(f"The filler reads at most {longest} tokens, but the text has {length}.")
 
     def __call__(self, input: TextInput, masks: Masks, seed: int) -> TokenRows:
-        """`samples` rows per mask, as long as the text."""
+        """Return `samples` rows per mask, as long as the text."""
         tokens = self.tokens_of(input)
-        read, places = _filled_in(tokens)
-        removed = ~kept_tokens(input, masks)[:, places[0]]
+        context, positions = _filler_context(tokens)
+        removed = ~kept_tokens(input, masks)[:, positions[0]]
         generators = row_generators(input, masks, seed, self.name)
         uniform = np.concatenate(
             [g.random((self.samples, n)).T for g, n in zip(generators, removed.sum(axis=1), strict=True)]
         )
         row, column = removed.nonzero()
         ids = np.tile(tokens.ids, (len(masks), self.samples, 1))
-        for own, window in read.windows:
-            here = (column >= own.start) & (column < own.stop)
-            drawn = self.filler.draw(window, removed[:, own], uniform[here])
-            for place in places:
-                ids[row[here], :, place[column[here]]] = drawn
+        for span, window in context.windows:
+            inside = (column >= span.start) & (column < span.stop)
+            drawn = self.filler.draw(window, removed[:, span], uniform[inside])
+            for position in positions:
+                ids[row[inside], :, position[column[inside]]] = drawn
         ids = ids.reshape(-1, len(tokens.ids))
         return TokenRows(tokens, np.ones(ids.shape, dtype=np.bool_), ids)
 
 
-def _filled_in(tokens: Tokens) -> tuple[Tokens, list[Ints]]:
-    """The tokens that a filler reads, and where they stand among all tokens.
+def _filler_context(tokens: Tokens) -> tuple[Tokens, list[Ints]]:
+    """Return the tokens that the filler reads, and their positions in each copy among all tokens.
 
-    These are all tokens of a text. Of a prompt they are those before the answer, which would tell what is
-    missing; they stand before an answer and again before its rival.
+    The filler reads all tokens of a text, but not the answer to a prompt, which would reveal removed tokens.
+    A prompt with a contrast occurs twice: before the answer and before its rival.
     """
     if tokens.scored is None:
         return tokens, [np.arange(len(tokens.ids))]
-    places = [np.flatnonzero(~tokens.scored[own]) + own.start for own, _ in tokens.windows]
-    first = places[0]
-    kept = Tokens(
+    positions = [np.flatnonzero(~tokens.scored[span]) + span.start for span, _ in tokens.windows]
+    first = positions[0]
+    context = Tokens(
         tokens.ids[first], tokens.types[first], tokens.feature[first], tokens.mask_id, tokens.pad_id
     )
-    return kept, places
+    return context, positions

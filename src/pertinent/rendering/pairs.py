@@ -115,7 +115,7 @@ class Arcs:
         return lowest + (highest - lowest) * (arc.right - arc.left) / farthest
 
 
-def arcs(e: Explanation, top: int = TOP, widest: int = 100) -> Arcs:
+def arcs(e: Explanation, top: int = TOP, widest: int = 80) -> Arcs:
     """The features in their order, and arcs for the strongest pairs, the weakest first.
 
     If all features are wider than `widest` characters, only those in the pairs are there, with gaps.

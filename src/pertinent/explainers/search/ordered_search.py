@@ -29,6 +29,11 @@ class OrderedSearch(SeparateSearches):
     1. Compute LIME scores θ with a `share` of the budget, at most 10,000 evaluations.
     2. Spend the rest on the sets of k features in the order of θᵀe, the largest first. A priority queue
        generates them one by one, so that all C(d, k) sets are never needed.
+
+    Parameters
+    ----------
+    share
+        Share of the budget spent on the LIME scores.
     """
 
     paper = "Hase et al. 2021, Sec. 6.1 (6) and App. A.2"

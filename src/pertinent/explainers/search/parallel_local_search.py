@@ -35,6 +35,11 @@ class ParallelLocalSearch(LocalSearch):
     3. Move to the proposal only if its objective is better.
 
     No set is evaluated twice. If the budget covers all sets, all of them are evaluated.
+
+    Parameters
+    ----------
+    runs
+        Number of walks.
     """
 
     paper = "Hase et al. 2021, Sec. 6.1 (7) and App. A.2"

@@ -62,6 +62,17 @@ class ThompsonSearch(LocalSearch):
 
     Uncertain features vary between draws and so are tried; exploration needs no setting. If the budget covers
     all sets, all of them are evaluated.
+
+    Parameters
+    ----------
+    initial
+        Number of random sets that are evaluated before the first fit.
+    batch
+        Number of posterior draws per round.
+    local
+        Share of the draws that start from one of the three best sets.
+    near
+        Decay of a set's weight with its distance from the best set; 0 weighs all sets equally.
     """
 
     paper = "pertinent (Thompson 1933 on a local linear model of the objective)"

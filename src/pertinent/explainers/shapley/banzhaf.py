@@ -27,6 +27,11 @@ class Banzhaf(Explainer):
     .. math:: \beta_i = \mathbb{E}[v(S) \mid i \in S] - \mathbb{E}[v(S) \mid i \notin S]
 
     Every mask is used for every feature (maximum sample reuse), and each is paired with its complement.
+
+    Parameters
+    ----------
+    samples
+        Number of masks; the budget by default.
     """
 
     paper = "Banzhaf 1965; Wang & Jia 2023, Eqn. 6"
