@@ -284,7 +284,7 @@ def verdict(gaps: list[Difference]) -> str:
         return "yes"
     if any(holds):
         return "on some sets, on others the reverse" if any(fails) else "on some sets"
-    return "no, the reverse" if all(fails) else "no"
+    return "no, the reverse" if all(fails) else "no" if any(fails) else "undecided"
 
 
 def rows(results: Results) -> list[list[str]]:

@@ -99,7 +99,7 @@ def address(saved, model):
 def test_the_pages(address):
     with httpx.Client(base_url=address, cookies={COOKIE: TOKEN}) as client:
         page = client.get("/browse", params={"q": "<script>"}).text
-        assert "<script>" not in page and "Nothing fits" in page
+        assert "<script>" not in page and "No explanation matches" in page
         page = client.get("/browse", params={"page": 1, "predicted": "bad"}).text
         assert "26–30 of 30" in page and "bad &lt;i&gt; film" in page
         assert client.get("/browse", params={"page": "x"}).status_code == 422
@@ -190,7 +190,7 @@ def test_from_a_bar_to_its_examples_in_a_browser(address):
         page.click("button >> text=Show")
         page.wait_for_selector("#list:has-text('1 input with “good”')")
         page.click(".listing a")
-        page.click("text=Try other versions of it")
+        page.click("text=Edit and explain again")
         page.wait_for_selector(".go:not([disabled])")
         assert page.input_value("[name=text]") == "good film number 29"
         assert re.search(r"saved=\d+", page.url)

@@ -58,10 +58,10 @@ def test_a_wrong_prediction_is_understood_without_reading_docs(page):
     assert "against" not in best.get_attribute("class") and best.get_attribute("title").startswith("+0.4")
     assert page.locator(".bars button").first.inner_text() == "best"
     best.click()  # removed
-    page.wait_for_selector("text=The prediction becomes negative.")
+    page.wait_for_selector("text=The prediction changes to negative.")
     assert "was 99.4%" in page.inner_text("[data-part=prediction]")
     page.click("text=Put back")
-    page.wait_for_selector("text=The prediction becomes", state="detached")
+    page.wait_for_selector("text=The prediction changes to", state="detached")
     assert best.get_attribute("aria-pressed") == "false"
 
 
@@ -172,6 +172,22 @@ def test_the_result_is_beside_the_form_in_a_wide_window(browser, address):
         form, result = page.locator("form").bounding_box(), page.locator("[data-part=result]").bounding_box()
         assert result["x"] > form["x"] + form["width"] and abs(result["y"] - form["y"]) < 80
         assert result["x"] + result["width"] > 1200
+
+
+def test_the_arcs_of_pairs_and_the_labels_of_axes_are_not_cut(browser, address):
+    with new_page(browser, viewport={"width": 1280, "height": 800}) as page:
+        page.goto(address)
+        page.wait_for_selector(".go")
+        page.select_option("[name=method]", "shapley-interactions")
+        page.click(".go")
+        page.wait_for_selector(DONE)
+        scroll = page.locator(".scroll:has(.arcs)")
+        assert scroll.evaluate("box => box.scrollWidth - box.clientWidth") == 0
+        page.click("text=Curves")
+        for picture in page.locator("[data-part=result] svg:has(.axis)").all():
+            left = picture.bounding_box()["x"]
+            labels = picture.locator(".axis text").all()
+            assert labels and all(label.bounding_box()["x"] >= left for label in labels)
 
 
 def test_a_row_is_edited(page):

@@ -161,5 +161,5 @@ def test_the_page_of_one_input_says_what_is_right():
     pages = [
         from_template("pertinent.app:one.html", views=[], view=None, **saved.one_view(i)) for i in range(3)
     ]
-    assert "Right: the model predicts" in pages[0] and "Wrong: the model predicts" in pages[1]
-    assert f"it is <strong>{answers[1]}</strong>" in pages[1]
+    assert "Correct: the model predicts" in pages[0] and "Wrong: the model predicts" in pages[1]
+    assert f"the true class is <strong>{answers[1]}</strong>" in pages[1]

@@ -58,7 +58,7 @@ def visitor(address):
 def answer(client, page):
     """Answer the question of a page by the first of its answers; the next page."""
     number = re.search(r'name="number" value="(\d+)"', page.text)[1]
-    grade = re.search(r"please choose (\d)", page.text)
+    grade = re.search(r"Please choose (\d)", page.text)
     values = re.findall(r'name="answer" value="([^"]+)"', page.text)
     return client.post("/answer", data={"number": number, "answer": grade[1] if grade else values[0]})
 

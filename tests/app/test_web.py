@@ -128,12 +128,18 @@ def test_pairs_of_features_are_drawn(client, served):
     assert "Acting together" in html and 'class="arcs"' in html and "not × good" in html
 
 
+def test_one_evaluation_is_not_plural(client, served):
+    form = {"input": {"text": "good"}, "method": "parallel-local-search"}
+    found, _ = explained(client, served, model="texts", **form)
+    assert found[-1][1]["text"].startswith("Done: 1 evaluation,")
+
+
 def test_a_prediction_without_words(client, served):
     found, _ = explained(client, served, model="texts", input={"text": "good film"}, budget=4)
     id = found[-2][1]["id"]
     fragment = client.post("/api/without", json={"id": id, "features": [0]}).text
     assert "Without “good”" in fragment and "52.5%<br>" in fragment and "was 89.1%" in fragment
-    assert "The prediction becomes" not in fragment
+    assert "The prediction changes to" not in fragment
     assert client.post("/api/without", json={"id": id, "features": [9]}).status_code == 422
     answer = client.post("/api/without", json={"id": "other", "features": [0]})
     assert answer.status_code == 422 and "no longer in memory" in answer.text
@@ -184,7 +190,7 @@ def test_a_model_writes_its_answer_once_for_a_prompt(client, served, monkeypatch
     form = {**PROMPT, "input": {**PROMPT["input"], "text": "Who keeps the key?"}}
     found, _ = explained(client, served, **form)
     client.post("/api/methods", json=form)
-    explained(client, served, **form, method="leave-one-out")
+    explained(client, served, **form, method="parallel-local-search")
     client.post("/api/without", json={"id": found[-2][1]["id"], "features": [0]})
     assert len(written) == 1
 

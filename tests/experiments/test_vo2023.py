@@ -168,8 +168,8 @@ def test_stability_is_the_overlap_with_neighbours(load, monkeypatch):
 def test_words_as_the_authors_count_them(load, monkeypatch):
     """WordNet has two of the words, which are no synonyms; the authors' code joins them."""
     results, tables = load("results"), load("form_tables")
-    senses = {word: SimpleNamespace(own={word}, similar=set()) for word in ("film", "good")}
-    missing = SimpleNamespace(own=set(), similar=set())
+    senses = {word: SimpleNamespace(direct={word}, similar=set()) for word in ("film", "good")}
+    missing = SimpleNamespace(direct=set(), similar=set())
     monkeypatch.setattr("pertinent.metrics.english_words.stop_words", lambda: {"the"})
     monkeypatch.setattr(results, "senses", lambda word: senses.get(word, missing))
     monkeypatch.setattr(results, "clusters", lambda words: [[word] for word in dict.fromkeys(words)])
@@ -370,7 +370,7 @@ def test_seeds_are_fitted_of_the_best_form(load, tmp_path):
     stages = load("stages")
     run = load("experiments.shared.stages").Run(results=tmp_path)
     names = [job.name for job in stages.grid(run, sets=["ag_news"])]
-    assert names[0] == "boxes/ag_news network" and len(names) == 1 + 3 + 4 + 9
+    assert names[0].startswith("boxes/ag_news network, ") and len(names) == 1 + 3 + 4 + 9
     (tmp_path / "made.json").write_text(json.dumps(tuned(**{"vibi, τ 0.5, β 0.1": [(1.0, [1.0, 1.0])]})))
     names = [job.name for job in stages.tuned(run, sets=["ag_news"], seeds=[1])]
     forms = ("vibi_τ_0.5_β_0.1", "from_probabilities", "l2x", "vibi")
@@ -440,28 +440,28 @@ def test_lime_and_functional_information_by_setting(load):
 
 def test_kept_records_have_counts_instead_of_words(load, monkeypatch):
     """The best form keeps the values of its texts, others only their means."""
-    stages = load("stages")
+    condensed_records = load("condensed")
 
     def count_words(record):
         return {"purity": [float(len(words)) for words in record["words"]]}
 
-    monkeypatch.setattr(stages, "count_words", count_words)
+    monkeypatch.setattr(condensed_records, "count_words", count_words)
     records = tuned(**{"l2x, τ 0.1": [(0.7, [1.0, 1.0])], "l2x, τ 0.2": [(0.8, [1.0, 0.0])]})
     complete = {name: run | {"words": [["a"], ["a", "b"]]} for name, run in records.items()}
-    condensed = dict(stages.condensed_fits(complete))
+    condensed = dict(condensed_records.condensed_fits(complete))
     tried, best = (condensed[f"ag_news | network | l2x, τ {tau} | 0"] for tau in (0.1, 0.2))
     assert tried == {"dev faithfulness": 0.7, "faithfulness": 1.0}
     assert best["values"]["faithfulness"] == [1.0, 0.0] and best["counted"] == {"purity": [1.0, 2.0]}
-    assert dict(stages.condensed_fits(condensed)) == condensed
+    assert dict(condensed_records.condensed_fits(condensed)) == condensed
     words = {f"{row} {k}": [["a", "b"]] for row in ("l2x", "aim") for k in (5, 10, 20)}
     words["l2x 10"] = [["a", "c"]]
     record = {"words": words, "faithfulness": {}, "texts": ["an offence"]}
-    sizes = stages.condensed_part("hatexplain sizes", record)
+    sizes = condensed_records.condensed_part("hatexplain sizes", record)
     assert sizes["stay"] == {"l2x 5": 0.5, "l2x 10": 0.5, "aim 5": 1.0, "aim 10": 1.0}
     assert sizes["texts"] == []
     draws = {"50": {"faithfulness": [1.0], "seconds": 2.0, "words": [["a"]]}}
     condensed = {"50": {"faithfulness": [1.0], "seconds": 2.0, "counted": {"purity": [1.0]}}}
-    assert stages.condensed_part("imdb draws", draws | {"finished": True}) == condensed
+    assert condensed_records.condensed_part("imdb draws", draws | {"finished": True}) == condensed
 
 
 def test_the_page_has_the_tables_of_the_kept_records(load):

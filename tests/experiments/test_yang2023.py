@@ -170,6 +170,7 @@ def test_verdicts(load):
     sure, never, open = (SimpleNamespace(low=a, high=b) for a, b in ((1, 2), (-2, -1), (-1, 1)))
     assert own.verdict([sure, sure]) == "yes" and own.verdict([never]) == "no, the reverse"
     assert own.verdict([sure, open]) == "on some sets" and own.verdict([open, never]) == "no"
+    assert own.verdict([open, open]) == "undecided"
     assert own.verdict([sure, never]) == "on some sets, on others the reverse" and own.verdict([]) == "–"
 
 

@@ -153,7 +153,7 @@ def test_it_works_on_the_page(example, model):
         assert best.get_attribute("fill") == LIGHT.support
         assert page.locator(".bars tr").first.inner_text().startswith("70–79")
         best.click()
-        page.wait_for_selector("text=Without “70–79”. The prediction becomes calm.")
+        page.wait_for_selector("text=Without “70–79”. The prediction changes to calm.")
         page.select_option("[name=removal]", "mean", force=True)
         page.fill("[name=values]", "[1, 2, oops]")
         page.click(".go")
@@ -180,7 +180,7 @@ def test_it_works_in_a_study(example, model, tmp_path):
         page.click("text=Begin")
         for i in range(4):
             page.wait_for_selector(f"text=Question {i + 1} of 4")
-            if page.locator("text=None of the segments matter").count():
+            if page.locator("text=No segment matters").count():
                 page.locator(".look label").nth(5).click()
             else:
                 page.locator("[name=answer]").first.check()

@@ -163,7 +163,7 @@ def test_heat_maps():
     heat = e.heatmap()
     assert heat.shape == (8, 8) and heat[0, 0] == e.scores[0] == heat.min() < 0
     for other, kind in ((texts()[0], "text"), (rows()[0], "table")):
-        with pytest.raises(SettingError, match=f"Only an image has a heat map, but .*: use `scores`"):
+        with pytest.raises(SettingError, match=f"the input is of kind {kind}: use `scores`"):
             other.heatmap()
 
 

@@ -22,6 +22,11 @@ class Alternatives(Removal):
 
     The prediction is averaged over `samples` draws per mask. The draws cycle through a slot's alternatives
     from a random start, so n draws use each of n alternatives exactly once.
+
+    Parameters
+    ----------
+    samples
+        Draws per mask.
     """
 
     inputs = PromptInput

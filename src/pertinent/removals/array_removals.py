@@ -26,7 +26,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NeedsBackground:
-    """A removal that may use the background passed to `wrap`: table rows or images."""
+    """A removal that may use the background passed to `wrap`: table rows or images.
+
+    Parameters
+    ----------
+    background
+        Table rows or images; by default those passed to `wrap`.
+    """
 
     background: Background | None = field(default=None, kw_only=True, compare=False, repr=False)
 
@@ -49,6 +55,11 @@ class FromBackground(NeedsBackground, Removal):
     The prediction is averaged over `rows` background rows, drawn once per seed. All masks and inputs share
     them, so a column that the model ignores scores exactly 0. A background with at most `rows` rows is used
     completely, and the result is not random.
+
+    Parameters
+    ----------
+    rows
+        Largest number of background rows.
     """
 
     inputs = ArrayInput
@@ -89,7 +100,12 @@ def _draw_rows(n: int, rows: int, seed: int) -> Ints:
 class UniformNoise(NeedsBackground, Removal):
     """Uniform noise between `low` and `high`; the prediction is averaged over `samples` draws per mask.
 
-    The range defaults to that of the image, or of the column in the background.
+    Parameters
+    ----------
+    low, high
+        The range of the noise; by default that of the image, or of the column in the background.
+    samples
+        Draws per mask.
     """
 
     inputs = ArrayInput
@@ -129,7 +145,13 @@ class UniformNoise(NeedsBackground, Removal):
 @removals.register("constant")
 @dataclass(frozen=True)
 class Constant(Removal):
-    """Replacement of every removed pixel or column by `value`."""
+    """Replacement of every removed pixel or column by `value`.
+
+    Parameters
+    ----------
+    value
+        The value of removed pixels and columns.
+    """
 
     inputs = ArrayInput
     summary = "set to one value, 0 by default"
@@ -186,7 +208,10 @@ class MedianMode(NeedsBackground, Removal):
 class Blur(Removal):
     """Gaussian blur of the removed pixels.
 
-    `sigma` is in pixels; by default an eighth of the longer side.
+    Parameters
+    ----------
+    sigma
+        Standard deviation of the Gaussian in pixels; by default an eighth of the longer side.
     """
 
     inputs = ImageInput

@@ -80,6 +80,11 @@ class MaskToken(Removal):
     """Hase et al. 2021, Sec. 5: each removed token is replaced by the mask token.
 
     If the model reads strings, each removed feature is replaced by `text`.
+
+    Parameters
+    ----------
+    text
+        Replacement of a removed feature.
     """
 
     inputs = TextInput
@@ -172,6 +177,11 @@ class RandomToken(TokenRemoval):
     """Each removed token is replaced by one drawn uniformly from the vocabulary without special tokens.
 
     The prediction is averaged over `samples` draws per mask.
+
+    Parameters
+    ----------
+    samples
+        Draws per mask.
     """
 
     summary = "replaced by random tokens and averaged"
@@ -208,9 +218,16 @@ _MASKED_LM = "pertinent.models.tokens.masked_lm"
 class Marginalize(TokenRemoval):
     """Hase et al. 2021, Sec. 5 (2): class probabilities averaged over fillings x̃ ~ p_φ(x̃ | x, e).
 
-    `filler` is a masked language model with its tokenizer, as a pair or as the name of a folder in
-    transformers' format. It must have the vocabulary of the explained model. It runs once per mask, with all
-    removed tokens masked; `samples` fillings are drawn, each token independently.
+    A masked language model runs once per mask, with all removed tokens masked. Then `samples` fillings are
+    drawn, each token independently.
+
+    Parameters
+    ----------
+    filler
+        The masked language model: a pair of model and tokenizer, or a folder in transformers' format. Its
+        vocabulary must be that of the explained model.
+    samples
+        Fillings drawn per mask.
 
     Note
     ----

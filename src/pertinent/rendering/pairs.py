@@ -115,7 +115,7 @@ class Arcs:
         return lowest + (highest - lowest) * (arc.right - arc.left) / widest
 
 
-def arcs(e: Explanation, top: int = TOP, widest: int = 100) -> Arcs:
+def arcs(e: Explanation, top: int = TOP, widest: int = 80) -> Arcs:
     """Return the features in their order, and arcs for the strongest pairs, the weakest first.
 
     If the features together are wider than `widest` characters, only features in pairs are shown, with gaps.
