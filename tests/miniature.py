@@ -8,7 +8,6 @@ import shutil
 import sys
 import zipfile
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,6 @@ import pandas as pd
 import torch
 from transformers import BertConfig, BertModel
 
-from pertinent.stats import bootstrap, paired_difference
 from tests import tiny
 
 ROOT = Path(__file__).parents[1]
@@ -74,13 +72,6 @@ def rebuild_pages(paper, out, *words):
         shutil.copy(page, out)
     main = importlib.import_module("experiments.shared.command_line").main
     assert main([paper, "tables", "--out", str(out), *map(str, words)]) == 0
-
-
-def resample_less(module):
-    """Let the intervals of a script take few resamples."""
-    module.bootstrap = partial(bootstrap, resamples=50)
-    module.paired_difference = partial(paired_difference, resamples=50)
-    return module
 
 
 def call(module, *words):

@@ -1,4 +1,4 @@
-"""Questions about a context whose answer is known to come from one of its sentences."""
+"""Questions about a context, each with the sentence that has the answer."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from texts import END
 from tokenizers import Tokenizer
 
-KINDS = ("continue", "cloze", "find", "squad")
-"""How a sentence is asked for.
+from experiments.generative.texts import END
 
-``"continue"`` quotes its first words and wants the next; ``"cloze"`` has a gap in some of its words;
-``"find"`` names some of its words in random order and wants its beginning; ``"squad"`` asks a question that a
-person wrote.
+KINDS = ("continue", "cloze", "find", "squad")
+"""Kinds of questions about a sentence.
+
+``"continue"`` quotes the first words and requests the next; ``"cloze"`` has a gap in some of the words;
+``"find"`` names some of the words in random order and requests the first ones; ``"squad"`` is a question that
+a person wrote.
 """
 
 GAP = "___"
@@ -37,7 +38,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Example:
-    """A question with its context; `right` are the places of the sentences with the answer."""
+    """A question with its context; `right` has the indices of the sentences with the answer."""
 
     question: Question
     sentences: tuple[str, ...]
@@ -53,23 +54,23 @@ class Texts:
 
     @cached_property
     def with_questions(self) -> list[int]:
-        """The numbers of documents that people asked about."""
+        """Return the indices of documents with questions of SQuAD."""
         return list(self.questions)
 
     @classmethod
     def read(cls, folder: Path, *, held_out: bool) -> Texts:
-        """Those to train on, or those held out."""
+        """Return the texts for training, or those held out."""
         packed: dict[str, Any] = json.loads(lzma.decompress((folder / "texts.json.xz").read_bytes()))
         documents = packed["held_out" if held_out else "train"]
         questions: dict[int, list[Question]] = {}
-        for number, text, answer, place in packed["held_questions" if held_out else "questions"]:
-            made = Question("squad", text, answer, documents[number][place])
-            questions.setdefault(number, []).append(made)
+        for index, text, answer, i in packed["held_questions" if held_out else "questions"]:
+            question = Question("squad", text, answer, documents[index][i])
+            questions.setdefault(index, []).append(question)
         return cls(documents, questions)
 
 
-def asked(kind: str, sentence: str, rng: random.Random) -> Question:
-    """A question of this kind about a sentence."""
+def ask(kind: str, sentence: str, rng: random.Random) -> Question:
+    """Return a question of this kind about a sentence."""
     words = sentence.split()
     if kind == "continue":
         n = rng.randint(3, max(3, min(6, len(words) - 2)))
@@ -84,21 +85,23 @@ def asked(kind: str, sentence: str, rng: random.Random) -> Question:
     return Question("find", f"Find: {' '.join(chosen)}", " ".join(words[:6]), sentence)
 
 
-def example(texts: Texts, kind: str, n_sentences: int, rng: random.Random, *, twice: bool = False) -> Example:
-    """A question about a context of `n_sentences` sentences from several documents.
+def draw_example(
+    texts: Texts, kind: str, n_sentences: int, rng: random.Random, *, twice: bool = False
+) -> Example:
+    """Return a question about a context of `n_sentences` sentences from several documents.
 
     If `twice`, the sentence with the answer is repeated elsewhere. The answer is in no other sentence.
     """
     while True:
         if kind == "squad":
-            number = rng.choice(texts.with_questions)
-            question = rng.choice(texts.questions[number])
+            index = rng.choice(texts.with_questions)
+            question = rng.choice(texts.questions[index])
         else:
-            number = rng.randrange(len(texts.documents))
-            if not texts.documents[number]:  # none of its sentences fits
+            index = rng.randrange(len(texts.documents))
+            if not texts.documents[index]:  # has no suitable sentence
                 continue
-            question = asked(kind, rng.choice(texts.documents[number]), rng)
-        parts, n = [list(texts.documents[number][:n_sentences])], len(texts.documents[number])
+            question = ask(kind, rng.choice(texts.documents[index]), rng)
+        parts, n = [list(texts.documents[index][:n_sentences])], len(texts.documents[index])
         if question.sentence not in parts[0]:
             continue
         while n < n_sentences:
@@ -110,13 +113,13 @@ def example(texts: Texts, kind: str, n_sentences: int, rng: random.Random, *, tw
         if twice:
             context.insert(rng.randrange(len(context) + 1), question.sentence)
         right = tuple(i for i, sentence in enumerate(context) if sentence == question.sentence)
-        held = sum(f" {question.answer}" in f" {sentence}" for sentence in context)
-        if held == len(right) == (2 if twice else 1):
+        n_holders = sum(f" {question.answer}" in f" {sentence}" for sentence in context)
+        if n_holders == len(right) == (2 if twice else 1):
             return Example(question, tuple(context), right)
 
 
 class Spelling:
-    """Token ids of words, which the tokenizer never joins."""
+    """Token ids of texts, computed once for each word; the tokenizer never joins words."""
 
     def __init__(self, folder: Path) -> None:
         self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
@@ -127,20 +130,20 @@ class Spelling:
         return tuple(self.tokenizer.encode(text, add_special_tokens=False).ids)
 
     def words(self, text: str) -> list[int]:
-        """The ids of a text that follows a space."""
-        return [number for word in text.split() for number in self.ids(f" {word}")]
+        """Return the ids of a text that follows a space."""
+        return [token for word in text.split() for token in self.ids(f" {word}")]
 
 
-def block(
+def draw_block(
     texts: Texts, n_sentences: int, n_questions: int, rng: random.Random, spelling: Spelling
 ) -> tuple[list[int], list[bool]]:
-    """A context with questions and answers about it to train on: ids, and which belong to an answer."""
+    """Return a context with questions and answers for training: ids, and which of them belong to answers."""
     parts: list[tuple[int, Sequence[str]]] = []
     n = 0
     while n < n_sentences:
-        number = _drawn(texts, rng)
-        more = texts.documents[number][: n_sentences - n]
-        parts.append((number, more))
+        index = _draw_document(texts, rng)
+        more = texts.documents[index][: n_sentences - n]
+        parts.append((index, more))
         n += len(more)
     context = [sentence for _, part in parts for sentence in part]
     if rng.random() < 0.3:
@@ -149,14 +152,12 @@ def block(
     for sentence in context:
         ids += spelling.words(sentence)
     is_answer = [False] * len(ids)
-    people = [
-        own for number, _ in parts for own in texts.questions.get(number, ()) if own.sentence in context
-    ]
+    by_people = [q for index, _ in parts for q in texts.questions.get(index, ()) if q.sentence in context]
     for _ in range(n_questions):
-        if people and rng.random() < 0.4:
-            question = rng.choice(people)
+        if by_people and rng.random() < 0.4:
+            question = rng.choice(by_people)
         else:
-            question = asked(rng.choice(KINDS[:3]), rng.choice(context), rng)
+            question = ask(rng.choice(KINDS[:3]), rng.choice(context), rng)
         before = [*spelling.ids("\n\nQ:"), *spelling.words(question.text), *spelling.ids("\nA:")]
         answer = [*spelling.words(question.answer), spelling.end]
         ids += before + answer
@@ -164,8 +165,8 @@ def block(
     return ids, is_answer
 
 
-def _drawn(texts: Texts, rng: random.Random) -> int:
-    """A document; one that people asked about with a probability of 0.3 at least."""
+def _draw_document(texts: Texts, rng: random.Random) -> int:
+    """Return the index of a document; with a probability of at least 0.3 one with questions of SQuAD."""
     if rng.random() < 0.3:
         return rng.choice(texts.with_questions)
     return rng.randrange(len(texts.documents))

@@ -70,8 +70,8 @@ def masked_page(results: Path) -> str | None:
     page += (
         "As [figure2.md](figure2.md), but models are fine-tuned from the encoder that the stage `train` has "
         f"taught to fill in masked tokens of both sets' training texts ({loss:.1f} nats for a held-out "
-        "token): the paper's BERT was pretrained with masks, this sentence encoder was last trained without. The "
-        "start as it is: the encoder without that training, in the same run.\n"
+        "token): the paper's BERT was pretrained with masks, this sentence encoder was last trained without. "
+        "The start as it is: the encoder without that training, in the same run.\n"
     )
     sections = ""
     for name in PICTURED:

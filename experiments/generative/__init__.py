@@ -1,0 +1,1 @@
+"""Language model that answers from a context: which method finds the sentence with the answer."""
