@@ -302,7 +302,7 @@ def test_another_removal_or_target_or_scale_is_refused(model, fitted):
 @pytest.mark.parametrize(
     ("inputs", "options", "error", "said"),
     [
-        ("one text", {}, InputError, "must be several inputs"),
+        ("one text", {}, InputError, "must be a collection"),
         (["w1 w2"], {}, InputError, "at least 2 usable inputs"),
         (["w1 w2", ""], {}, InputError, "Input 1: The text is empty"),
         (TEXTS, {"method": "amortised-shapley"}, SettingError, "Did you mean 'amortized-shapley'"),

@@ -306,7 +306,7 @@ def test_an_explainer_knows_its_folder_and_digest(rater, tmp_path):
     loaded = pertinent.load_explainer(tmp_path / "f", digest=one.digest)
     assert (loaded.folder, loaded.digest) == (tmp_path / "f", one.digest)
     assert two.digest != one.digest
-    with pytest.raises(FileError, match=f"`digest` must be .* {one.digest}, but got {two.digest}"):
+    with pytest.raises(FileError, match=f"`digest` must match .* {one.digest}, but got {two.digest}"):
         pertinent.load_explainer(tmp_path / "f", digest=two.digest)
 
 
