@@ -108,7 +108,7 @@ def test_invalid_groups(groups):
     ("module", "message"),
     [
         (torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Sigmoid()), "label-probability"),
-        (torch.nn.Linear(3, 1), "one number, which may mean anything"),
+        (torch.nn.Linear(3, 1), "single number, whose meaning is ambiguous"),
     ],
 )
 def test_ambiguous_outputs_require_output(module, message):
@@ -196,7 +196,7 @@ def test_tokenizers_without_special_tokens_cannot_remove_all_features(removal):
     tokenizer = tiny.tokenizer(model_max_length=200)
     tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(single="$A", pair="$A $B:1")
     model = pertinent.wrap((tiny.model("bert"), tokenizer))
-    with pytest.raises(InputError, match="Nothing is left of this text when all its features are removed"):
+    with pytest.raises(InputError, match="No tokens of this text remain when all its features are removed"):
         pertinent.explain(model, tiny.text(4), "kernel-shap", removal=removal)
     assert len(pertinent.explain(model, tiny.text(4), "kernel-shap", removal="mask-token").scores) == 4
 

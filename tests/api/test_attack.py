@@ -258,7 +258,7 @@ def test_no_attack_is_said():
         ({"toward": "class 9"}, "class 9"),
         ({"sets": ["unknown"]}, "unknown"),
         ({"sets": np.ones((2, 3), dtype=bool)}, "one for each of the 12 features"),
-        ({"algorithm": "decision"}, "with a background"),
+        ({"algorithm": "decision"}, "with a `background`"),
         ({"norm": "l1"}, "l1"),
     ],
 )

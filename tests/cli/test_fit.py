@@ -286,7 +286,7 @@ def test_a_registered_name_wins_over_a_folder(run):
         (["--method", "fitted", "--model", "./other"], "fitted to another model"),
         (
             ["--method", "fitted", "--removal", "mask-token"],
-            "must be 'attention-mask', as the explainer",
+            "must be 'attention-mask', which the explainer",
         ),
         (["--method", "fitted", "--scale", "logit"], "`scale` must be 'natural'"),
         *((["--method", name], f"{name!r} must be fitted first: pertinent fit") for name in learned.all()),

@@ -140,8 +140,8 @@ def test_one_input_that_the_model_refuses_does_not_take_the_others_down():
         (lambda rows: np.full((len(rows), 2), np.nan), "NaN"),
         (lambda rows: np.full((len(rows), 2), 3.0), "output='logit'"),
         (lambda rows: np.full((len(rows) + 1, 2), 0.5), "rows of numbers"),
-        (lambda rows: np.array([["a", "b"]] * len(rows)), "must answer with numbers"),
-        (lambda rows: None, "must answer with numbers"),
+        (lambda rows: np.array([["a", "b"]] * len(rows)), "must return numbers"),
+        (lambda rows: None, "must return numbers"),
     ],
 )
 def test_unusable_answers_say_what_is_wrong(answer, message):

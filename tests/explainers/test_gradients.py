@@ -399,7 +399,7 @@ def test_baselines_that_do_not_fit(bert):
     with pytest.raises(SettingError, match="Did you mean 'zero-vector'"):
         pertinent.explain(bert, "w1 w2", baseline="zero-vektor", **options)
     for name in ("attention-mask", "slice-out"):
-        with pytest.raises(SettingError, match=f"'{name}' leaves tokens out, so it makes no baseline"):
+        with pytest.raises(SettingError, match=f"'{name}' drops tokens, so it cannot create a baseline"):
             pertinent.explain(bert, "w1 w2", baseline=name, **options)
     with pytest.raises(SettingError, match="must be the name of a removal"):
         pertinent.explain(bert, "w1 w2", baseline=np.zeros(4), **options)

@@ -114,7 +114,7 @@ def test_the_embedded_tables(tmp_path):
         exact = pertinent.explain(model, new, "shapley-sampling", samples=60, removal=SOME, progress=False)
         assert correlation(model, fit, new, exact, removal=SOME) > 0.5
         assert same(model, new, fit, pertinent.load_explainer(tmp_path / name), removal=SOME)
-        with pytest.raises(SettingError, match="must be 'background:rows=10', as the explainer"):
+        with pytest.raises(SettingError, match="must be 'background:rows=10', which the explainer"):
             pertinent.explain(model, new[0], fit)
 
 

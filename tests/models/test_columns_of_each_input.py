@@ -140,7 +140,7 @@ def test_what_needs_common_columns_says_so():
     model = WordCounts(Classes())
     with pytest.raises(ModelError, match="A check needs a model that has the same classes for every input"):
         pertinent.check_removal(model, TEXTS)
-    with pytest.raises(ModelError, match="differ from input to input"):
+    with pytest.raises(ModelError, match="differ between inputs"):
         pertinent.fit(model, TEXTS, method="amortized-shapley", progress=False)
 
 

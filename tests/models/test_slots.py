@@ -103,7 +103,7 @@ def test_alternatives_must_be_words_of_their_own():
     glued = Prompt(
         "A{thing} keeps it.", slots={"thing": " lamp"}, alternatives={"thing": ["nn"]}, answer=" Ann"
     )
-    with pytest.raises(InputError, match="joins the alternative 'nn'"):
+    with pytest.raises(InputError, match="merges the alternative 'nn'"):
         pertinent.explain(model, glued, "leave-one-out")
 
 

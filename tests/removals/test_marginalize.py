@@ -241,7 +241,7 @@ def test_what_does_not_fit(model, mlm, tmp_path):
         explain(mlm)
     wider = tiny.tokenizer()
     wider.add_tokens(["more"])
-    with pytest.raises(SettingError, match="has 99 tokens where the model has 98"):
+    with pytest.raises(SettingError, match="has 99 tokens instead of 98"):
         explain((mlm, wider))
     long = pertinent.wrap((tiny.model("bert", max_position_embeddings=400), tiny.tokenizer()))
     with pytest.raises(InputError, match="at most 256 tokens, but the text has 262"):
