@@ -275,10 +275,10 @@ def test_the_predicted_class_is_no_aim():
 
 
 def test_regressors_and_strings_cannot_be_attacked():
-    with pytest.raises(SettingError, match="a plain value is no decision"):
+    with pytest.raises(SettingError, match="a plain value is not a decision"):
         attack_radius(pertinent.load("diabetes"), np.zeros(10), progress=False)
     texts = pertinent.wrap(lambda texts: [[0.4, 0.6] for _ in texts])
-    with pytest.raises(InputError, match="perturbs numbers"):
+    with pytest.raises(InputError, match="perturb numbers"):
         attack_radius(texts, "some text", progress=False)
 
 

@@ -165,7 +165,7 @@ def test_nan_is_an_error_and_not_a_radius():
         ([99], "99"),
         ([0.5], "0.5"),
         ([[0], "word"], "'word' among sets"),
-        ([[[0]]], "by its name or number"),
+        ([[[0]]], "must be a name or an index"),
         (np.zeros((1, 1, 1)), "names or numbers"),
         ([True, False], "one for each"),
         ([None], "None"),

@@ -283,7 +283,7 @@ def test_a_registered_name_wins_over_a_folder(run):
         (["--method", "fitte"], "Unknown method 'fitte'"),
         (["--method", "fitted", "--set", "refin=2"], "Did you mean 'refine'?"),
         (["--method", "fitted", "--set", "refine=x"], "`refine` must be a whole number, but got 'x'"),
-        (["--method", "fitted", "--model", "./other"], "fitted to another model"),
+        (["--method", "fitted", "--model", "./other"], "fitted to a different model"),
         (
             ["--method", "fitted", "--removal", "mask-token"],
             "must be 'attention-mask', which the explainer",
@@ -302,10 +302,10 @@ def test_what_cannot_explain_is_said_once(run, arguments, message):
 def test_another_model_is_said_once_among_several_methods(run):
     arguments = ["--file", "data.csv", "--column", "review", "--model", "./other"]
     code, out, err = run("compare", *arguments, "--methods", "fitted,leave-one-out")
-    assert (code, err.count("\n"), err.count("fitted to another model")) == (1, 1, 1)
+    assert (code, err.count("\n"), err.count("fitted to a different model")) == (1, 1, 1)
     assert "leave-one-out" in out
     code, out, err = run("stability", *arguments, "--method", "fitted")
-    assert (code, out, err.count("fitted to another model")) == (2, "", 1)
+    assert (code, out, err.count("fitted to a different model")) == (2, "", 1)
 
 
 def test_image_may_be_a_folder(tmp_path, capsys):

@@ -100,7 +100,7 @@ def test_labels():
         with pytest.raises(SettingError, match="`label` must be a name or a number from 0 to 2, but got "):
             column_index(bad, classes, "label")
     for bad in (1.5, float("nan"), float("inf"), None, [1]):
-        with pytest.raises(InputError, match="A label must be given by its name or number, but got "):
+        with pytest.raises(InputError, match="A label must be a name or an index, but got "):
             column_index(bad, classes, "label")
 
 
@@ -346,7 +346,7 @@ def test_inapplicable_removals_are_skipped_with_the_reason(lines):
     words.mask_token = None
     check = pertinent.check_removal((network, words), lines[:2], draws=2, shares=0.5)
     assert "mask-token" not in check.removals
-    assert "has a mask token" in check.skipped["mask-token"]
+    assert "with a mask token" in check.skipped["mask-token"]
     model = pertinent.wrap(lambda rows: [[0.4, 0.6] for _ in rows], kind="table")
     check = pertinent.check_removal(model, np.eye(4))
     assert check.removals == ["constant"]

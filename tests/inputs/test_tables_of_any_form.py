@@ -251,7 +251,7 @@ def test_rows_of_mappings_are_a_background():
 
 def test_texts_among_the_columns_need_a_background():
     row = {"age": 39, "job": "clerk"}
-    with pytest.raises(SettingError, match=r"do not hold numbers: job\. Pass background= some rows"):
+    with pytest.raises(SettingError, match=r"not numeric: job\. Pass some training rows"):
         pertinent.explain(pertinent.wrap(half, kind="table"), row, "leave-one-out")
     model = pertinent.wrap(half, background=[[1, "x"]])
     with pytest.raises(SettingError, match=r"which these are not: column 1; use 'background'"):

@@ -279,12 +279,12 @@ def test_another_model_is_refused(fitted, folder):
     with torch.no_grad():
         changed[0].classifier.bias += 0.1
     other = pertinent.wrap(changed)
-    with pytest.raises(ModelError, match="fitted to another model"):
+    with pytest.raises(ModelError, match="fitted to a different model"):
         pertinent.explain(other, NEW[0], fitted)
     with pytest.raises(FileError, match="`teacher_explanations` must explain this model"):
         pertinent.fit(other, TEXTS, teacher_explanations=folder / "teacher.parquet", progress=False)
     function = pertinent.wrap(lambda texts: [[0.5, 0.5]] * len(texts))
-    with pytest.raises(ModelError, match="fitted to another model"):
+    with pytest.raises(ModelError, match="fitted to a different model"):
         pertinent.explain(function, NEW[0], fitted)
 
 

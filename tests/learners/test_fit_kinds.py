@@ -320,7 +320,7 @@ def test_a_finished_fit_is_read_and_another_one_is_refused(rater, tmp_path):
 
 def test_another_model_is_refused(fitted):
     other = pertinent.wrap(lambda rows: np.zeros(len(rows)), kind="table", output="value")
-    with pytest.raises(ModelError, match="fitted to another model"):
+    with pytest.raises(ModelError, match="fitted to a different model"):
         pertinent.explain(other, [1.0, 2.0, 3.0, 4.0], fitted)
 
 

@@ -104,7 +104,7 @@ def test_an_answer_with_too_few_columns_is_refused():
 
     model = WordCounts()
     model.handlers = {Values: shortened}
-    with pytest.raises(ModelError, match="The input has 3 values, but the model answered 2"):
+    with pytest.raises(ModelError, match="The input has 3 values, but the model returned 2"):
         pertinent.explain(model, TEXTS[0], "leave-one-out")
 
 

@@ -342,7 +342,7 @@ def test_keys_are_read_from_the_environment_and_never_kept(serve, monkeypatch):
         ((400, {}, {"error": {"message": "echo is not supported"}}), "no log-probabilities for the prompt"),
         ((404, {}, {"message": "unknown model"}), "no model 'tiny'"),
         ((400, {}, {"error": "too long"}), "refused the request: 400 too long"),
-        ((200, {}, b"<html>"), "did not answer with JSON"),
+        ((200, {}, b"<html>"), "did not return JSON"),
         ((200, {}, {"text": "hello"}), "not return a completion"),
     ],
 )

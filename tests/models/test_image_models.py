@@ -138,7 +138,7 @@ def test_what_wrap_says():
         pertinent.wrap(network)
     with pytest.raises(SettingError, match="image-classification option"):
         pertinent.wrap((network, processor), max_length=3)
-    with pytest.raises(ModelError, match="'text-generation' can be explained"):
+    with pytest.raises(ModelError, match="'text-generation' are supported"):
         pertinent.wrap(SimpleNamespace(task="video-classification"))
 
 

@@ -201,7 +201,7 @@ def test_a_text_is_answered_greedily(architecture):
     written = ids[0, before["input_ids"].shape[1] :].tolist()
     assert list(e.input.text.answer_ids) == written
     assert e.details["answer"] == model.tokenizer.decode(written)
-    assert e.details["generation"] == "greedy, at most 5 tokens, not ended"
+    assert e.details["generation"] == "greedy, at most 5 tokens, cut off"
     np.testing.assert_allclose(
         e.prediction.values[1:], by_hand(model.model, before["input_ids"][0].tolist(), written), atol=1e-4
     )
@@ -362,5 +362,5 @@ def test_a_prompt_has_the_parts_that_it_is_cut_into():
 
 
 def test_methods_that_need_a_decision_say_so():
-    with pytest.raises(SettingError, match="no decision"):
+    with pytest.raises(SettingError, match="not a decision"):
         pertinent.explain(wrapped("gpt2"), PROMPTS[1], "anchors")

@@ -81,7 +81,7 @@ def test_a_value_that_cannot_be(pair):
         pertinent.wrap(pair, value="overlaps")
     with pytest.raises(PertinentError, match="`value` must be"):
         pertinent.wrap(pair, value=3)
-    with pytest.raises(ModelError, match="a number for each of 1 answers"):
+    with pytest.raises(ModelError, match="one number for each of 1 answers"):
         pertinent.explain(pertinent.wrap(pair, value=lambda *_: [1.0, 2.0]), QUESTION, "leave-one-out")
     model = pertinent.wrap(pair, value="overlap")
     with pytest.raises(InputError, match="applies only to likelihoods"):
