@@ -35,10 +35,10 @@ def test_the_best_number_between_the_limits_is_found():
     assert numbers.count(4) > 280
 
 
-@pytest.mark.parametrize("before, after", [(4, 1), (1, 4)])
+@pytest.mark.parametrize(("before", "after"), [(4, 1), (1, 4)])
 def test_the_number_follows_the_load(before, after):
     count = ThreadCount(4)
-    pace = {4: lambda n: 1 / n, 1: lambda n: float(n)}
+    pace = {4: lambda n: 1 / n, 1: float}
     assert simulate(count, pace[before], 60)[-1] == before
     assert after in simulate(count, pace[after], 600)[-30:]
 
@@ -69,7 +69,7 @@ def test_the_limit_applies_within_the_context_only():
 def test_measurements_are_not_pickled():
     count = ThreadCount(4)
     simulate(count, float, 20)
-    assert pickle.loads(pickle.dumps(count)).n == 0  # noqa: S301
+    assert pickle.loads(pickle.dumps(count)).n == 0
 
 
 def test_an_engine_measures_its_batches():
