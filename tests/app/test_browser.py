@@ -155,6 +155,73 @@ def test_the_form_is_kept_in_the_address(page, browser, address):
     assert page.input_value("[name=text]") == "long " * 1000
 
 
+def test_an_input_that_is_being_typed_survives_a_reload(page):
+    page.locator("[name=text]").fill("")
+    page.locator("[name=text]").press_sequentially("half a sent")
+    page.wait_for_url("**half*")
+    page.reload()
+    page.wait_for_selector(".go")
+    assert page.input_value("[name=text]") == "half a sent"
+
+
+def test_an_image_survives_a_reload(page, tmp_path):
+    from PIL import Image
+
+    choose(page, "digits")
+    Image.new("L", (8, 8), 200).save(tmp_path / "grey.png")
+    with page.expect_response("**/api/methods"):
+        page.set_input_files("input[type=file]", tmp_path / "grey.png")
+    picture = page.input_value("[name=image]")
+    page.reload()
+    page.wait_for_selector(".go")
+    assert page.input_value("[name=model]") == "digits" and page.input_value("[name=image]") == picture
+    assert page.locator(".drop img").get_attribute("src") == picture
+
+
+def test_a_remembered_model_that_is_no_longer_served_is_replaced(browser, address):
+    page = browser.new_page()
+    page.goto(address)
+    page.wait_for_selector(".go")
+    page.evaluate("location.hash = encodeURIComponent(JSON.stringify({model: 'gone'}))")
+    page.reload()
+    page.wait_for_selector(".go")
+    assert page.input_value("[name=model]") == "sentiment"
+    page.context.close()
+
+
+def test_a_method_chosen_while_the_list_is_updated_stays_chosen(page):
+    page.click("summary >> text=More settings")
+    page.route("**/api/methods", lambda route: (page.wait_for_timeout(300), route.continue_()))
+    with page.expect_response("**/api/methods"):
+        page.select_option("[name=features]", "words")
+        page.select_option("[name=method]", "lime")
+    page.wait_for_timeout(100)
+    assert page.input_value("[name=method]") == "lime"
+
+
+def test_progress_is_shown_at_the_first_evaluations(page, counting):
+    choose(page, "counting")
+    counting.gate.clear()
+    page.fill("[name=text]", "good " * 3000)
+    page.click(".go")
+    page.wait_for_selector(".answer-side progress:visible", timeout=1000)
+    counting.gate.set()
+    page.wait_for_selector(DONE)
+    assert page.locator(".answer-side progress:visible").count() == 0
+
+
+def test_a_difference_ends_with_the_result_that_it_is_about(page):
+    page.click(".go")
+    page.wait_for_selector(DONE)
+    page.click("text=Compare with another version")
+    page.locator(".go").nth(1).click()
+    page.wait_for_selector("[data-part=difference]:has-text('the same prediction')")
+    page.locator("[name=text]").first.fill("  ")
+    page.locator(".go").first.click()
+    page.wait_for_selector(".status.error")
+    assert page.locator("[data-part=difference]").all_inner_texts() == ["", ""]
+
+
 def test_a_method_is_disabled_once_the_text_is_too_long_for_it(page):
     exact = page.locator("[name=method] option[value=exact-shapley]")
     assert exact.is_disabled() and "at most 16 features" in exact.get_attribute("title")

@@ -131,7 +131,9 @@ def test_pairs_of_features_are_drawn(client, served):
 def test_one_evaluation_is_not_plural(client, served):
     form = {"input": {"text": "good"}, "method": "parallel-local-search"}
     found, _ = explained(client, served, model="texts", **form)
-    assert found[-1][1]["text"].startswith("Done: 1 evaluation,")
+    texts = [data["text"] for name, data in found if name == "status"]
+    assert texts[-1].startswith("Done: 1 evaluation,")
+    assert any("1 feature " in text for text in texts) and not any("1 features" in text for text in texts)
 
 
 def test_a_prediction_without_words(client, served):

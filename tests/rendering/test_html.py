@@ -12,9 +12,10 @@ from tests.explanations import changed
 
 import pertinent
 from pertinent.errors import FileError, InputError
+from pertinent.inputs.image import image_input
 from pertinent.inputs.image_files import png
 from pertinent.printable import shorten_name
-from pertinent.rendering.colours import Look
+from pertinent.rendering.colours import LIGHT, Look
 from pertinent.rendering.drawings.image import ImageDrawing, resized
 from pertinent.rendering.html.explanation import show as fragment
 from pertinent.rendering.html.page import report
@@ -129,6 +130,20 @@ def test_the_opacity_of_a_heat_map_can_be_changed(image):
         heat = Look(opacity=opacity).layer(panel(image).share[image.input.labels])
         assert heat[..., 3].max() == round(255 * (opacity or 0.75))
         assert base64.b64encode(png(heat)).decode() in report(image, opacity=opacity)
+
+
+def test_a_reduced_heat_map_has_no_fringe_of_other_colours():
+    segments = np.arange(600 * 600).reshape(600, 600) % 600 // 7  # edges fall inside the averaged blocks
+    image = image_input(np.full((1, 600, 600), 0.5, np.float32), segments)
+    e = pertinent.explain(
+        lambda x: x[:, 0, :, :300].mean(axis=(1, 2)), image.raw, "leave-one-out", features=segments
+    )
+    source = re.search(r'class="over" src="data:image/png;base64,([^"]+)"', fragment(e)).group(1)
+    pil = pytest.importorskip("PIL.Image")
+    heat = np.asarray(pil.open(BytesIO(base64.b64decode(source)))).reshape(-1, 4)
+    assert heat.shape[0] == 300 * 300
+    ends = {tuple(bytes.fromhex(colour[1:])) for colour in (LIGHT.support, LIGHT.against)}
+    assert {tuple(pixel[:3].tolist()) for pixel in heat if pixel[3]} <= ends
 
 
 def test_images_have_alternative_texts(image):

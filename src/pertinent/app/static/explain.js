@@ -4,6 +4,7 @@ import { addSliders } from "./overlay.js";
 const POLICY = globalThis.trustedTypes?.createPolicy("fragments", { createHTML: (html) => html });
 const panels = document.querySelector("#panels"), open = [];
 const LONGEST_ADDRESS = 2000; // characters of a form in the address; a longer one is kept in the session only
+const TYPING_PAUSE = 300; // milliseconds without a key press before the form is remembered
 
 async function ask(path, body, signal) {
   const settings = body && { method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" } };
@@ -46,13 +47,14 @@ function fieldsOf(element) {
 
 class Panel {
   constructor(copied) {
-    Object.assign(this, { copied, removed: new Set(), id: null });
+    Object.assign(this, { copied, removed: new Set(), id: null, typing: 0 });
     this.root = document.querySelector("#panel").content.firstElementChild.cloneNode(true);
     this.form = this.root.querySelector("form");
     this.form.addEventListener("submit", (event) => { event.preventDefault(); this.explain(); });
     this.form.addEventListener("keydown", (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.form.requestSubmit(); });
+    this.form.addEventListener("input", () => { clearTimeout(this.typing); this.typing = setTimeout(remember, TYPING_PAUSE); });
     this.form.addEventListener("change", (event) => this.change(event.target));
-    this.root.addEventListener("click", (event) => this.click(event));
+    this.root.addEventListener("click", (event) => this.report(this.click(event)));
     this.root.addEventListener("keydown", (event) => this.move(event));
     this.root.addEventListener("dragover", (event) => { if (event.target.closest(".drop")) event.preventDefault(); });
     this.root.addEventListener("drop", (event) => { if (event.target.closest(".drop")) { event.preventDefault(); this.read(event.dataTransfer.files[0]); } });
@@ -67,6 +69,15 @@ class Panel {
     this.part("status").classList.toggle("error", isError);
   }
 
+  // Shows the error of an action; an aborted action has none.
+  async report(action) {
+    try {
+      await action;
+    } catch (error) {
+      if (error.name !== "AbortError") this.say(error.message, true);
+    }
+  }
+
   // -- the form ---------------------------------------------------------------------------------
 
   get values() {
@@ -78,18 +89,21 @@ class Panel {
     return values;
   }
 
-  // Shows the form with some values; `kind` is that of the input, if it is known.
+  // Shows the form with these values, and returns whether it could; `kind` is the kind of the input, if known.
   async fill(values) {
     this.stop("Loading the model …");
     this.clear();
+    let isFilled = false;
     try {
       swap(this.form, await (await ask("/api/form", values)).text());
+      isFilled = true;
       this.say("");
       this.describe();
     } catch (error) {
       this.say(error.message, true);
     }
     arrange();
+    return isFilled;
   }
 
   describe() { this.part("about").textContent = this.form.elements.method.selectedOptions[0]?.dataset.summary ?? ""; }
@@ -103,8 +117,16 @@ class Panel {
     this.describe();
     remember();
     if (box.name === "method" || box.name === "target") return;
-    const select = this.form.elements.method, chosen = select.value;
-    swap(select, await (await ask("/api/methods", this.values)).text());
+    this.listing?.abort();
+    this.listing = new AbortController();
+    let html;
+    try {
+      html = await (await ask("/api/methods", this.values, this.listing.signal)).text();
+    } catch {
+      return; // the form may be incomplete; `explain` reports what is wrong with it
+    }
+    const select = this.form.elements.method, chosen = select.value; // the method may have changed meanwhile
+    swap(select, html);
     if ([...select.options].some(({ value, disabled }) => value === chosen && !disabled)) select.value = chosen;
     this.describe();
   }
@@ -115,6 +137,7 @@ class Panel {
     reader.addEventListener("load", () => {
       picture.src = this.form.elements.image.value = reader.result;
       picture.hidden = false;
+      this.change(this.form.elements.image);
     });
     reader.readAsDataURL(file);
   }
@@ -145,6 +168,7 @@ class Panel {
   stop(message) {
     this.working?.abort();
     this.changing?.abort();
+    this.listing?.abort();
     this.busy(false);
     if (message !== undefined) this.say(message);
   }
@@ -153,6 +177,7 @@ class Panel {
     this.part("result").replaceChildren();
     this.part("difference").replaceChildren();
     Object.assign(this, { id: null, removed: new Set() });
+    for (const other of open) if (other.copied === this) other.part("difference").replaceChildren();
   }
 
   status({ text, share }) {
@@ -216,7 +241,15 @@ class Panel {
     const controller = (this.changing = new AbortController());
     const body = { id: this.id, features: [...this.removed].sort((a, b) => a - b) };
     const fragment = document.createElement("div");
-    swap(fragment, await (await ask("/api/without", body, controller.signal)).text());
+    try {
+      swap(fragment, await (await ask("/api/without", body, controller.signal)).text());
+    } catch (error) {
+      if (error.name !== "AbortError") {
+        for (const i of features) this.removed[add ? "delete" : "add"](i);
+        this.mark();
+      }
+      throw error;
+    }
     const pressed = this.root.querySelector("[data-column][aria-pressed=true]")?.dataset.column;
     for (const part of fragment.querySelectorAll("[data-part]")) this.part(part.dataset.part).replaceWith(part);
     for (const button of this.part("prediction").querySelectorAll("[data-column]")) button.ariaPressed = String(button.dataset.column === pressed);
@@ -228,17 +261,13 @@ class Panel {
   async click({ target }) {
     const button = target.closest("[data-do], [data-input], [data-features], [data-column]"), { dataset } = button ?? {};
     if (!button) return;
-    try {
-      if (dataset.features) await this.remove(dataset.features.split(" ").map(Number));
-      else if (dataset.column) await this.choose(dataset.column);
-      else if (dataset.input) { await this.fill({ ...this.values, input: JSON.parse(dataset.input) }); await this.explain(); }
-      else if (dataset.do === "restore") await this.remove([...this.removed]);
-      else if (dataset.do === "stop") this.stop("Stopped.");
-      else if (dataset.do === "copy") await new Panel(this).fill(this.values);
-      else if (dataset.do === "close") this.close();
-    } catch (error) {
-      if (error.name !== "AbortError") this.say(error.message, true);
-    }
+    if (dataset.features) await this.remove(dataset.features.split(" ").map(Number));
+    else if (dataset.column) await this.choose(dataset.column);
+    else if (dataset.input) { if (await this.fill({ ...this.values, input: JSON.parse(dataset.input) })) await this.explain(); }
+    else if (dataset.do === "restore") await this.remove([...this.removed]);
+    else if (dataset.do === "stop") this.stop("Stopped.");
+    else if (dataset.do === "copy") await new Panel(this).fill(this.values);
+    else if (dataset.do === "close") this.close();
   }
 
   // Arrows move between the features of a drawing, space and enter remove one.
@@ -250,7 +279,7 @@ class Panel {
       event.target.tabIndex = -1;
       next.tabIndex = 0;
       next.focus();
-    } else if ([" ", "Enter"].includes(event.key)) this.click(event);
+    } else if ([" ", "Enter"].includes(event.key)) this.report(this.click(event));
     else return;
     event.preventDefault();
   }
@@ -274,17 +303,23 @@ function arrange() {
 // Keeps the first form in the address, so that it can be reloaded and shared, or in the session if it is long.
 function remember() {
   const text = JSON.stringify(open[0].values), fragment = `#${encodeURIComponent(text)}`;
-  sessionStorage.setItem("form", text);
+  try {
+    sessionStorage.setItem("form", text);
+  } catch { // an image may be larger than the quota
+    sessionStorage.removeItem("form");
+  }
   history.replaceState(null, "", fragment.length > LONGEST_ADDRESS ? "#session" : fragment);
 }
 
 function remembered() {
-  const text = location.hash === "#session" ? sessionStorage.getItem("form") : decodeURIComponent(location.hash.slice(1));
   try {
+    const text = location.hash === "#session" ? sessionStorage.getItem("form") : decodeURIComponent(location.hash.slice(1));
     return text ? JSON.parse(text) : undefined;
   } catch {
     return undefined;
   }
 }
 
-new Panel().fill({ budget: 500, ...(remembered() ?? JSON.parse(panels.dataset.start)) });
+const first = new Panel(), start = { budget: 500, ...JSON.parse(panels.dataset.start) }, saved = remembered();
+// A remembered form may name a model that is no longer served.
+if (!saved || !(await first.fill({ budget: 500, ...saved }))) await first.fill(start);

@@ -19,6 +19,7 @@ from pertinent.config.serialization import Index, PlainData, json_text
 from pertinent.errors import InputError, PertinentError, unknown
 from pertinent.inputs.base import Input
 from pertinent.inputs.modality import modality_named
+from pertinent.number_format import count
 from pertinent.rendering.html import from_template
 from pertinent.results.explanation import Explanation
 
@@ -141,20 +142,19 @@ class ExplainView(View):
             prediction = await asyncio.wrap_future(await asyncio.to_thread(served.predict, form, input))
             result = OpenResult(served, form, served.unexplained(form, input, prediction))
             self.results.add(result)
-            yield _status(f"Explaining {input.n_features:,} features …", 0.0)
+            yield _status(f"Explaining {count(input.n_features, 'feature')} …", 0.0)
             yield await _result(result, is_done=False)
             async for update in _updates(served, form, input):
                 if isinstance(update, int):
                     share = min(1.0, update / budget)
-                    yield _status(f"{min(update, budget):,} of {budget:,} evaluations …", share)
+                    yield _status(f"{min(update, budget):,} of {count(budget, 'evaluation')} …", share)
                 else:
                     result.explanation, is_done = update
                     result.is_begun = True
                     yield await _result(result, is_done=is_done)
             cost = result.explanation.cost
-            plural = "" if cost.evaluations == 1 else "s"
             yield _status(
-                f"Done: {cost.evaluations:,} evaluation{plural}, {cost.seconds:.2g} s of model time."
+                f"Done: {count(cost.evaluations, 'evaluation')}, {cost.seconds:.2g} s of model time."
             )
         except PertinentError as error:
             yield _event("failed", reason=str(error))

@@ -90,7 +90,7 @@ class ImageDrawing(Drawing):
         overlay = from_template(
             "overlay.html",
             image=_picture_uri(input, size),
-            heat=data_uri(resized(look.layer(panel.share[input.labels]), size)),
+            heat=data_uri(look.layer(resized(panel.share[input.labels], size))),
             alt=f"Heat map{name}; the most important: {best}",
             caption="heat map over the image",
             is_coarse=max(input.labels.shape) < _COARSE,
