@@ -254,7 +254,7 @@ def test_texts_among_the_columns_need_a_background():
     with pytest.raises(SettingError, match=r"constant.*not numeric: job\..*background="):
         pertinent.explain(pertinent.wrap(half, kind="table"), row, "leave-one-out")
     model = pertinent.wrap(half, background=[[1, "x"]])
-    with pytest.raises(SettingError, match="uniform-noise.*column 1.*'background'"):
+    with pytest.raises(SettingError, match=r"uniform-noise.*column 1.*'background'"):
         pertinent.explain(model, list(row.values()), "leave-one-out", removal="uniform-noise")
     assert pertinent.explain(pertinent.wrap(half, background=[[1, "x"]], columns=list(row)), row).features
 

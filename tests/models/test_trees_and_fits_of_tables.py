@@ -119,5 +119,5 @@ def test_only_shapley_values_are_refined_by_permutations():
     model, rows = pertinent.load("diabetes"), list(DIABETES.data[:12])
     fitted = pertinent.fit(model, rows, teacher="leave-one-out", epochs=2, progress=False)
     assert pertinent.explain(model, rows[0], fitted, progress=False).evaluations == 1
-    with pytest.raises(SettingError, match="`refine`.*leave-one-out"):
+    with pytest.raises(SettingError, match=r"`refine`.*leave-one-out"):
         pertinent.explain(model, rows[0], fitted, refine=2, progress=False)
