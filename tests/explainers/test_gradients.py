@@ -176,7 +176,7 @@ def test_noise_is_said_where_there_are_no_background_images():
 def test_background_images_must_fit():
     images = np.zeros((3, 2, 5, 6), dtype=np.float32)
     model = pertinent.wrap(LinearImages(), background=images, output="probability")
-    with pytest.raises(SettingError, match=r"shape \(2, 5, 6\), but this one has \(2, 6, 5\)"):
+    with pytest.raises(SettingError, match=r"\(2, 6, 5\), got \(2, 5, 6\)"):
         pertinent.explain(model, np.zeros((2, 6, 5)), method="leave-one-out", removal="background")
     with pytest.raises(InputError, match=r"images of one size, but there are \(2, 5, 6\) and \(2, 6, 5\)"):
         pertinent.wrap(LinearImages(), background=[images[0], np.zeros((2, 6, 5))])

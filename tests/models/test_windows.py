@@ -425,5 +425,5 @@ def test_embedded_models_read_windows():
 
 
 def test_training_on_windows_is_refused(model, tmp_path):
-    with pytest.raises(SettingError, match="trained on truncated texts"):
+    with pytest.raises(SettingError, match="long_texts"):
         pertinent.train(model, [TEXT] * 2, [0, 1], out=tmp_path)
