@@ -110,7 +110,7 @@ def test_a_fitted_method_travels_as_its_folder_and_digest(tmp_path):
     one, other = (pertinent.explain(model, rows[0], each, progress=False) for each in (request, again))
     np.testing.assert_array_equal(one.scores, other.scores)
     plain["fitted"]["digest"] = "0" * 32
-    with pytest.raises(FileError, match="holds another explainer"):
+    with pytest.raises(FileError, match="`digest`"):
         pertinent.Request.from_dict(plain)
 
 

@@ -201,7 +201,7 @@ def test_no_fitted_method_is_loaded_because_a_file_names_its_folder(tmp_path, sc
     fitted = pertinent.fit(model, ROWS, removal="constant", epochs=1, progress=False)
     fitted.save(tmp_path / "fitted")
     pertinent.compare(model, ROWS, ["lime", fitted], out=out, **words)
-    monkeypatch.setattr(type(fitted), "load", Mock(side_effect=AssertionError))
+    monkeypatch.setattr(type(fitted), "from_folder", Mock(side_effect=AssertionError))
     with pytest.raises(FileError, match="amortized-shapley, which cannot be made from a file: name it, too"):
         pertinent.compare(model, ROWS, ["lime"], out=out, **words)
     assert len(pertinent.compare(model, ROWS, ["lime", fitted], out=out, **words).explanations) == 20

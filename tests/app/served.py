@@ -42,8 +42,8 @@ def language_model():
     return pertinent.wrap((tiny_lm.model("llama"), tiny_lm.tokenizer()), max_new_tokens=8)
 
 
-def site(model, *, at_once=8, most_waiting=128, **limits):
-    return Site(served_models(model, Limits(**limits)), AdmissionQueue(at_once, most_waiting))
+def site(model, *, max_concurrent=8, max_waiting=128, **limits):
+    return Site(served_models(model, Limits(**limits)), AdmissionQueue(max_concurrent, max_waiting))
 
 
 @contextmanager

@@ -38,12 +38,12 @@ def texts(rows):
 
 
 def test_search_filter_and_the_global_view(saved):
-    assert texts(saved.filtered(Filter())) == TEXTS
-    assert texts(saved.filtered(Filter(q="FILM 17"))) == ["good film number 17", "bad <i> film number 17"]
-    assert texts(saved.filtered(Filter(predicted="bad"))) == TEXTS[1::2]
-    assert texts(saved.filtered(Filter(feature="good"))) == TEXTS[::2]
-    assert texts(saved.filtered(Filter(q="17", feature="good", predicted="bad"))) == []
-    assert {row.explanation.method for row in saved.filtered(Filter(method="leave-one-out"))} == {
+    assert texts(saved.select(Filter())) == TEXTS
+    assert texts(saved.select(Filter(q="FILM 17"))) == ["good film number 17", "bad <i> film number 17"]
+    assert texts(saved.select(Filter(predicted="bad"))) == TEXTS[1::2]
+    assert texts(saved.select(Filter(feature="good"))) == TEXTS[::2]
+    assert texts(saved.select(Filter(q="17", feature="good", predicted="bad"))) == []
+    assert {row.explanation.method for row in saved.select(Filter(method="leave-one-out"))} == {
         "leave-one-out"
     }
     important = saved._importance("shapley", "")
@@ -54,11 +54,11 @@ def test_orders(saved):
     orders = saved.orders("shapley")
     assert "worst sufficiency first" in orders and "largest standard error first" in orders
     for name, key in orders.items():
-        values = [key(row) for row in saved.filtered(Filter(sort=name))]
+        values = [key(row) for row in saved.select(Filter(sort=name))]
         assert values == sorted(values)
-    surest = saved.filtered(Filter(sort="most confident first"))[0].explanation
+    surest = saved.select(Filter(sort="most confident first"))[0].explanation
     assert surest.prediction.values.max() == max(e.prediction.values.max() for e in saved.explanations)
-    best = saved.filtered(Filter(sort="best comprehensiveness first"))[0].explanation
+    best = saved.select(Filter(sort="best comprehensiveness first"))[0].explanation
     assert np.mean(list(best.measures["comprehensiveness"].values())) == max(
         np.mean(list(e.measures["comprehensiveness"].values()))
         for e in saved.explanations
@@ -69,16 +69,16 @@ def test_orders(saved):
 def test_a_feature_sorts_by_its_score(saved):
     wanted = Filter(feature="good", sort="lowest score first")
     assert wanted.sort in saved.list_view(wanted)["orders"]
-    scores = [row.score("good") for row in saved.filtered(wanted)]
+    scores = [row.score("good") for row in saved.select(wanted)]
     assert scores == sorted(scores) and len(scores) == 30
-    e = saved.filtered(wanted)[0].explanation
+    e = saved.select(wanted)[0].explanation
     assert scores[0] == e.scores[e.features.index("good")]
 
 
 def test_the_address_keeps_what_is_wanted():
     wanted = Filter.from_query({"q": "a b&c", "page": "2"})
     assert (wanted.q, wanted.page) == ("a b&c", 2)
-    assert wanted.address(feature="x=y") == "/browse?q=a+b%26c&feature=x%3Dy"
+    assert wanted.url(feature="x=y") == "/browse?q=a+b%26c&feature=x%3Dy"
     for page in ("-1", "x", "9" * 20):
         with pytest.raises(InputError, match="`page` must be"):
             Filter.from_query({"page": page})
@@ -128,7 +128,7 @@ def test_cohorts_are_compared(tmp_path):
     answers = [e.target_name for e in es]
     answers[0] = next(name for name in table.classes if name != answers[0])
     saved = ExplanationBrowser(es, "rows", answers)
-    names = saved.cohorts("shapley")
+    names = saved.groupings("shapley")
     assert names[:3] == ["predicted class", "every class", "right or wrong"] and "alcohol" in names
     found = saved._importance("shapley", "", "right or wrong")
     assert found.sizes == {"wrong": 1, "right": 39}

@@ -91,7 +91,7 @@ def test_stop_and_leaving_end_the_work(page, counting, served):
         until(lambda: service._orders)
         leave()
         counting.gate.set()
-        until(lambda: not service._orders and not served.queue._served)
+        until(lambda: not service._orders and not served.queue.running)
 
 
 def test_an_error_is_said_and_can_be_corrected(page):

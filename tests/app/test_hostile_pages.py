@@ -103,7 +103,7 @@ def test_a_request_ends_after_its_time(monkeypatch):
         answer = post(app, "/api/explain", input={"text": "bad film"})
         assert answer.status == 200
         assert answer.body.decode().strip().rpartition("\n\n")[2].startswith("event: failed")
-        assert not served.queue._served
+        assert not served.queue.running
     finally:
         model.gate.set()
 

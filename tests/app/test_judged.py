@@ -55,29 +55,29 @@ def answers(wrong):
 
 def test_accuracy_confusion_and_cohorts(classes):
     wrong = {0, 1, 2, 30}
-    judged = ModelReport(classes, right_answers(classes, answers(wrong)))
-    assert judged.overall().interval.mean == 56 / 60 and judged.overall().n == 60
-    table = np.array([counts for _, counts in judged.confusion()])
+    report = ModelReport(classes, right_answers(classes, answers(wrong)))
+    assert report.overall().interval.mean == 56 / 60 and report.overall().n == 60
+    table = np.array([counts for _, counts in report.confusion()])
     assert table.sum() == 60 and np.trace(table) == 56
-    for place, (recall, precision) in enumerate(judged.by_class()):
+    for place, (recall, precision) in enumerate(report.by_class()):
         np.testing.assert_allclose(recall.interval.mean, table[place, place] / table[place].sum())
         np.testing.assert_allclose(precision.interval.mean, table[place, place] / table[:, place].sum())
-    assert judged.columns()[0] == "a"
-    cohorts = judged.cohorts("b")
+    assert report.columns()[0] == "a"
+    cohorts = report.cohorts("b")
     assert [each.n for each in cohorts] == [15] * 4
     np.testing.assert_allclose(sum(each.n * each.interval.mean for each in cohorts), 56)
 
 
 def test_errors_of_values_and_the_column_that_interacts(values):
     right = [float(row[0] * row[1] + 0.1 * row[2]) + 1 for row in ROWS]
-    judged = ModelReport(values, right_answers(values, right))
-    np.testing.assert_allclose(judged.overall().interval.mean, 1)
-    assert judged.measure == "mean absolute error"
+    report = ModelReport(values, right_answers(values, right))
+    np.testing.assert_allclose(report.overall().interval.mean, 1)
+    assert report.measure == "mean absolute error"
     for column, other in (("a", "b"), ("b", "a")):
-        found = judged.dependence(column, judged.explanations[0].target_name)
+        found = report.dependence(column, report.explanations[0].target_name)
         assert found["other"] == other and len(found["points"]) == 60
     assert (
-        judged.dependence("d", judged.explanations[0].target_name)["other"] is None
+        report.dependence("d", report.explanations[0].target_name)["other"] is None
     )  # nothing depends on it
 
 
@@ -91,18 +91,18 @@ def test_categories_and_missing_answers():
     )
     es = pertinent.explain(model, rows, "leave-one-out")
     right = [None, *["1"] * 11]
-    judged = ModelReport(es, right_answers(es, right))
-    assert {each.name: each.n for each in judged.cohorts("job")} == {"cook": 6, "clerk": 5}
-    assert judged.dependence("job", es[0].classes[0]) is None
+    report = ModelReport(es, right_answers(es, right))
+    assert {each.name: each.n for each in report.cohorts("job")} == {"cook": 6, "clerk": 5}
+    assert report.dependence("job", es[0].classes[0]) is None
     with pytest.raises(SettingError, match="Unknown column 'pay'"):
-        judged.cohorts("pay")
+        report.cohorts("pay")
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["high"] * 3, "no answer for input 3: there are 3"),
-        (["tall"] * 60, "must be one of low, high, but is 'tall'"),
+        (["high"] * 3, "`answers` .* input 3, got 3"),
+        (["tall"] * 60, "must be one of low, high, got 'tall'"),
     ],
 )
 def test_answers_that_do_not_fit(classes, given, message):
@@ -117,15 +117,15 @@ def test_answers_from_a_file(tmp_path):
     assert read_answers(f"{tmp_path / 'rows.csv'}:label") == ["low", "high"]
     with pytest.raises(SettingError, match="must be FILE:COLUMN"):
         read_answers("rows.csv")
-    with pytest.raises(SettingError, match="left out without `browse`"):
+    with pytest.raises(SettingError, match="`answers` requires `browse`"):
         pertinent.serve(answers=["low"])
 
 
 def test_mistakes_come_first_and_can_be_chosen(classes):
     saved = ExplanationBrowser(pertinent.Explanations(list(classes)), "rows", answers({5, 17}))
-    first = saved.filtered(Filter(sort=WORST[0]))
+    first = saved.select(Filter(sort=WORST[0]))
     assert {row.number for row in first[:2]} == {5, 17} and first[0].confidence >= first[1].confidence
-    own = saved.filtered(Filter(predicted=first[0].predicted, right=first[0].right))
+    own = saved.select(Filter(predicted=first[0].predicted, right=first[0].right))
     assert {row.number for row in own} <= {5, 17}
 
 

@@ -288,7 +288,7 @@ def test_who_was_answering_goes_on_after_the_server_was_killed(study):
 
 
 def test_settings_are_checked(study):
-    with pytest.raises(SettingError, match="`host` must be the one address"):
+    with pytest.raises(SettingError, match="`host` must be the address"):
         pertinent.serve_study(study.folder, host="0.0.0.0")
     with pytest.raises(FileError, match="is no study"):
         pertinent.serve_study(study.folder.parent)

@@ -448,7 +448,7 @@ def test_large_bodies_are_refused(client):
 
 def test_who_goes_away_cancels_the_work():
     model = Counting()
-    served = site(pertinent.wrap(model, kind="text"), at_once=1)
+    served = site(pertinent.wrap(model, kind="text"), max_concurrent=1)
     with (
         serving(served.app(TOKEN)) as address,
         httpx.Client(base_url=address, cookies={COOKIE: TOKEN}) as client,
@@ -466,7 +466,7 @@ def test_who_goes_away_cancels_the_work():
             lines = response.iter_lines()  # kept: where it is forgotten, the connection is closed
             assert next(lines) == "event: status"
             until(lambda: service._orders)
-        until(lambda: not served.queue._served)  # the server has noticed
+        until(lambda: not served.queue.running)  # the server has noticed
         model.gate.set()
         until(lambda: not service._orders)
         assert model.rows < 500
@@ -478,7 +478,7 @@ def test_who_goes_away_cancels_the_work():
 
 def test_others_wait_in_line_and_the_line_has_an_end():
     model = Counting()
-    served = site(pertinent.wrap(model, kind="text"), at_once=1, most_waiting=2)
+    served = site(pertinent.wrap(model, kind="text"), max_concurrent=1, max_waiting=2)
 
     async def ask(client, text):
         found = await client.post(
@@ -491,7 +491,7 @@ def test_others_wait_in_line_and_the_line_has_an_end():
             await client.post("/api/form", json={"model": "model"})
             model.gate.clear()
             asked = [asyncio.create_task(ask(client, f"good number {i}")) for i in range(3)]
-            await asyncio.to_thread(until, lambda: len(served.queue.line) == 2)
+            await asyncio.to_thread(until, lambda: len(served.queue.waiting) == 2)
             refused = await client.post("/api/explain", json={"model": "model", "input": {"text": "good"}})
             model.gate.set()
             return [refused], await asyncio.gather(*asked)
@@ -507,19 +507,19 @@ def test_others_wait_in_line_and_the_line_has_an_end():
     assert sum("Waiting: number" in answer.text for _, answer in answered) == 2
 
 
-def test_the_desk_serves_in_order_and_forgets_who_leaves():
-    async def at_the_desk():
-        desk = AdmissionQueue(2, 2)
-        a, b, c, d = (desk.enter() for _ in range(4))
-        with pytest.raises(QueueFull, match="2 explanations are under way and 2 are waiting"):
-            desk.enter()
-        assert a.called.is_set() and b.called.is_set() and not c.called.is_set()
+def test_the_queue_admits_in_order_and_drops_those_who_leave():
+    async def use_the_queue():
+        queue = AdmissionQueue(2, 2)
+        a, b, c, d = (queue.enter() for _ in range(4))
+        with pytest.raises(QueueFull, match="2 explanations are running and 2 are waiting"):
+            queue.enter()
+        assert a.admitted.is_set() and b.admitted.is_set() and not c.admitted.is_set()
         c.leave()  # while waiting
         assert await anext(d.positions()) == 1
         a.leave()
         a.leave()
-        assert d.called.is_set() and [position async for position in d.positions()] == []
+        assert d.admitted.is_set() and [position async for position in d.positions()] == []
         b.leave(), d.leave()
-        assert not desk.line and not desk._served
+        assert not queue.waiting and not queue.running
 
-    asyncio.run(at_the_desk())
+    asyncio.run(use_the_queue())

@@ -520,10 +520,10 @@ def test_catalogues(run, what, monkeypatch):
 
 def test_methods_to_fit_are_listed_apart(run, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    ready, learning = run("methods")[1].split("Fitted first, by pertinent.fit")
+    ready, learning = run("methods")[1].split("Trained first, by pertinent.fit")
     for name in learned.all():
-        assert f"\n{name} " in learning
-        assert f"\n{name} " not in ready
+        assert f"\n {name} " in learning
+        assert f"\n {name} " not in ready
     words = " ".join(learning.split())
     assert learned.get("l2x").summary[:40] in words
     assert "explore=0.5" in words

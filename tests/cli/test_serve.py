@@ -79,8 +79,8 @@ def test_what_it_needs_is_named(monkeypatch):
 
 
 def test_settings_are_checked(capsys):
-    with pytest.raises(SettingError, match="`at_once` must be at least 1"):
-        pertinent.serve(at_once=0)
+    with pytest.raises(SettingError, match="`max_concurrent` must be at least 1"):
+        pertinent.serve(max_concurrent=0)
     with pytest.raises(SettingError, match="at least one model"):
         pertinent.serve({})
     assert main(["serve", "--port", "70000"]) == 2

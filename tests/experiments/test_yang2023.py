@@ -144,11 +144,11 @@ def test_test_texts_are_balanced(load, monkeypatch):
 
 
 def test_sizes_are_changed_by_name(load):
-    sizes = load("sets").Sizes()
-    assert sizes.changed(["texts=3", "few_seeds=1"]) == replace(sizes, texts=3, few_seeds=1)
+    sizes, changed = load("sets").Sizes(), load("experiments.shared.options").changed
+    assert changed(sizes, ["texts=3", "few_seeds=1"]) == replace(sizes, texts=3, few_seeds=1)
     for word in ("text=3", "texts=many", "texts"):
         with pytest.raises(SystemExit, match="--sizes must be NAME=NUMBER"):
-            sizes.changed([word])
+            changed(sizes, [word])
 
 
 def test_yelp_is_split_into_test_and_training_texts(load, tmp_path):

@@ -62,7 +62,7 @@ def test_columns_and_pixels():
         ([], "No feature of the input is marked"),
         ([False] * 6, "No feature of the input is marked"),
         ([True, False], r"a boolean for each of the 6 features, got shape \(2,\)"),
-        ([0, 1, 0, 0, 0, 1], "give booleans to mark by 0 and 1"),
+        ([0, 1, 0, 0, 0, 1], r"got \[0, 1, 0, 0, 0, 1\]"),
         ([6], "indices of features from 0 to 5"),
         ([-1], "indices of features from 0 to 5"),
         (["bda"], "Did you mean 'bad'"),

@@ -115,7 +115,7 @@ def test_the_longest_alternative_must_fit():
 
 
 def test_alternatives_need_slots():
-    with pytest.raises(SettingError, match="for the slots of a template"):
+    with pytest.raises(SettingError, match=r"alternatives.*features='slots'"):
         pertinent.explain(
             wrapped("gpt2"), Prompt("Who?", answer=" Ann"), "leave-one-out", removal="alternatives"
         )

@@ -1,140 +1,82 @@
-"""Threads wait for each other only where torch's settings, or a module, must be changed for a while."""
+"""The number of threads of a model on the CPU."""
 
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier, BrokenBarrierError, Lock
+import pickle
 
-import numpy as np
 import pytest
-import torch
+from threadpoolctl import threadpool_info
 
-import pertinent
-from pertinent.models.torch.inference import evaluating, exclusive
-
-ROWS = np.random.default_rng(0).normal(size=(2, 4)).astype(np.float32)
+from pertinent.models.threads import FIRST_WAIT, ThreadCount
 
 
-class Meeting(torch.nn.Module):
-    """A network in which threads meet, if they can, and which notes how many were in it at once."""
-
-    def __init__(self, n=2):
-        super().__init__()
-        torch.manual_seed(0)
-        self.layer = torch.nn.Linear(4, 2)
-        self.drop = torch.nn.Dropout(0.9)
-        self.barrier, self.lock = Barrier(n), Lock()
-        self.inside = self.most = self.most_beside_gradients = 0
-        self.modes = set()
-
-    def forward(self, rows):
-        with self.lock:
-            self.inside += 1
-            self.most = max(self.most, self.inside)
-            if rows.requires_grad:
-                self.most_beside_gradients = max(self.most_beside_gradients, self.inside)
-            self.modes.add((self.training, self.drop.training))
-        try:
-            self.barrier.wait(0.3)
-        except BrokenBarrierError:
-            pass
-        finally:
-            with self.lock:
-                self.inside -= 1
-        return self.drop(self.layer(rows))
+def simulate(count, seconds, n_batches):
+    """Compute batches that take ``seconds(n)`` with n threads, and return the numbers of threads."""
+    numbers = []
+    for _ in range(n_batches):
+        with count.limit():
+            numbers.append(count.n)
+        count.observe(1, seconds(count.n))
+    return numbers
 
 
-def in_threads(work, n=2):
-    """What `work` returns to each of n threads; one that waits for ever fails."""
-    with ThreadPoolExecutor(n) as pool:
-        return [future.result(timeout=60) for future in [pool.submit(work, i) for i in range(n)]]
+def test_all_threads_are_used_where_they_are_faster():
+    numbers = simulate(ThreadCount(4), lambda n: 1 / n, 200)
+    assert numbers[0] == 4
+    assert numbers.count(4) > 190
 
 
-def explained(network, method):
-    """One explanation in each of two threads, by a model of its own."""
-    models = [pertinent.wrap(network, kind="table", output="logit") for _ in range(2)]
-    return in_threads(lambda i: pertinent.explain(models[i], ROWS[i], method, progress=False).scores)
+def test_one_thread_is_used_where_threads_wait_for_each_other():
+    numbers = simulate(ThreadCount(8), lambda n: 1.0 + (n > 1) * n, 200)
+    assert numbers[:5] == [8, 8, 4, 2, 1]
+    assert numbers.count(1) > 180
 
 
-def test_a_module_in_eval_mode_is_evaluated_by_several_threads_at_once():
-    network = Meeting().eval()
-    found = explained(network, "leave-one-out")
-    assert network.most == 2
-    quiet = Meeting(1).eval()
-    for own, alone_found in zip(found, explained(quiet, "leave-one-out"), strict=True):
-        np.testing.assert_allclose(own, alone_found, atol=1e-6)
+def test_the_best_number_between_the_limits_is_found():
+    numbers = simulate(ThreadCount(16), lambda n: abs(n - 4) + 1, 300)
+    assert numbers.count(4) > 280
 
 
-def test_a_function_is_called_by_several_threads_at_once():
-    barrier = Barrier(2)
-
-    def classify(rows):
-        barrier.wait(20)
-        p = 1 / (1 + np.exp(-rows.sum(axis=1)))
-        return np.stack([1 - p, p], axis=1)
-
-    models = [pertinent.wrap(classify, kind="table") for _ in range(2)]
-    found = in_threads(lambda i: pertinent.explain(models[i], ROWS[i], "leave-one-out", progress=False))
-    assert [len(e.scores) for e in found] == [4, 4]
+@pytest.mark.parametrize(("before", "after"), [(4, 1), (1, 4)])
+def test_the_number_follows_the_load(before, after):
+    count = ThreadCount(4)
+    pace = {4: lambda n: 1 / n, 1: float}
+    assert simulate(count, pace[before], 60)[-1] == before
+    assert after in simulate(count, pace[after], 600)[-30:]
 
 
-@pytest.mark.parametrize("method", ["leave-one-out", "gradient"])
-def test_threads_take_turns_with_a_module_in_training_mode(method):
-    """Its mode is changed for a while; no thread may see it in training mode, and it is as before."""
-    network = Meeting().train()
-    explained(network, method)
-    assert network.most == 1
-    assert network.modes == {(False, False)}
-    assert network.training and network.drop.training
+def test_the_first_batch_decides_nothing():
+    count = ThreadCount(2)
+    slow = iter([100.0])
+    simulate(count, lambda _: next(slow, 0.0), 1)
+    assert simulate(count, lambda n: 1 / n, FIRST_WAIT)[0] == 2
 
 
-def test_gradients_are_computed_by_one_thread_at_a_time():
-    """The weights' gradients are switched off for a while."""
-    network = Meeting().eval()
-    explained(network, "gradient")
-    assert network.most_beside_gradients == 1
-    assert all(weight.requires_grad for weight in network.parameters())
+def test_the_limit_applies_within_the_context_only():
+    def n_threads():
+        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "openmp"]
+
+    import torch  # noqa: F401  loads OpenMP
+
+    before, count = n_threads(), ThreadCount(2)
+    with count.limit():
+        count.observe(1, 1.0)
+    count.observe(1, 1.0)
+    assert count.n == 1
+    with count.limit():
+        assert set(n_threads()) == {1}
+    assert n_threads() == before
 
 
-def test_threads_that_change_something_in_the_midst_do_not_wait_for_each_other_for_ever():
-    network = Meeting().eval()
-    both, order = Barrier(2), []
-
-    def work(i):
-        with evaluating(network):
-            both.wait(20)
-            with evaluating(network), exclusive():
-                order.append((i, "in"))
-                with exclusive(), evaluating(network):
-                    order.append((i, "out"))
-            return i
-
-    assert in_threads(work) == [0, 1]
-    assert [i for i, _ in order] in ([0, 0, 1, 1], [1, 1, 0, 0])
+def test_measurements_are_not_pickled():
+    count = ThreadCount(4)
+    simulate(count, float, 20)
+    assert pickle.loads(pickle.dumps(count)).n == 0
 
 
-def test_what_one_thread_changes_no_other_sees():
-    """One changes attention kernels again and again; the other finds them as they are outside."""
-    network, seen = torch.nn.Linear(2, 2).eval(), set()
+def test_an_engine_measures_its_batches():
+    import numpy as np
 
-    def work(i):
-        for _ in range(200):
-            if i == 0:
-                with exclusive():
-                    torch.backends.cuda.enable_flash_sdp(False)
-                    torch.backends.cuda.enable_flash_sdp(True)
-            else:
-                with evaluating(network):
-                    seen.add(torch.backends.cuda.flash_sdp_enabled())
+    import pertinent as pt
 
-    in_threads(work)
-    assert seen == {True}
-
-
-def test_attention_kernels_that_the_user_has_switched_off_are_used_and_switched_off_again():
-    network = torch.nn.Linear(2, 2).eval()
-    torch.backends.cuda.enable_flash_sdp(False)
-    try:
-        with evaluating(network):
-            assert torch.backends.cuda.flash_sdp_enabled()
-        assert not torch.backends.cuda.flash_sdp_enabled()
-    finally:
-        torch.backends.cuda.enable_flash_sdp(True)
+    model = pt.wrap(lambda rows: rows[:, :1], output="value", background=np.zeros((4, 3)))
+    pt.explain(model, np.ones(3), method="kernel-shap", budget=32, seed=0)
+    assert {kind.__name__ for kind in model.thread_counts} >= {"Values"}

@@ -77,7 +77,7 @@ def test_a_fit_to_a_table_continues_in_another_process(linear, tmp_path, removal
         again = pertinent.wrap(linear.estimator, background=DIABETES.data[:40])
         fitted = pertinent.fit(again, rows, out=tmp_path, removal=removal, samples=2, epochs=1)
     assert "0x" not in Path(tmp_path, "pertinent.json").read_text()
-    with pytest.raises(SettingError, match=f"removal '{removal or 'background'}': explain with the same"):
+    with pytest.raises(SettingError, match=f"'{removal or 'background'}'.*'median-mode'"):
         pertinent.explain(linear, rows[0], fitted, removal="median-mode")
 
 
@@ -102,7 +102,7 @@ def test_a_constant_model_is_explained_by_nothing(method):
 def test_labels_of_a_regressor_are_numbers(linear):
     rows = DIABETES.data[:10]
     for label in ("high", np.nan):
-        with pytest.raises(SettingError, match="must be a finite number, but got"):
+        with pytest.raises(SettingError, match="`labels` must be finite numbers"):
             pertinent.fit(linear, rows, "cxplain", labels=[label] * 10, epochs=1)
 
 
@@ -119,5 +119,5 @@ def test_only_shapley_values_are_refined_by_permutations():
     model, rows = pertinent.load("diabetes"), list(DIABETES.data[:12])
     fitted = pertinent.fit(model, rows, teacher="leave-one-out", epochs=2, progress=False)
     assert pertinent.explain(model, rows[0], fitted, progress=False).evaluations == 1
-    with pytest.raises(SettingError, match="no Shapley values"):
+    with pytest.raises(SettingError, match=r"`refine`.*leave-one-out"):
         pertinent.explain(model, rows[0], fitted, refine=2, progress=False)

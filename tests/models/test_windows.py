@@ -390,7 +390,7 @@ def test_explanations_are_saved_and_measured_again(model, tmp_path):
 def test_truncation_names_the_setting(caplog):
     with caplog.at_level(logging.WARNING):
         e = pertinent.explain(wrapped(long_texts="truncate"), TEXT, method="leave-one-out")
-    assert "long_texts='windows' reads the whole text" in caplog.text
+    assert "long_texts='windows' reads all of it" in caplog.text
     assert e.notes == ("truncated to 20 tokens: 18 of 73 words are seen",)
 
 
@@ -425,5 +425,5 @@ def test_embedded_models_read_windows():
 
 
 def test_training_on_windows_is_refused(model, tmp_path):
-    with pytest.raises(SettingError, match="Training truncates long texts"):
+    with pytest.raises(SettingError, match="long_texts"):
         pertinent.train(model, [TEXT] * 2, [0, 1], out=tmp_path)

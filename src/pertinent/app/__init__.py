@@ -1,1 +1,1 @@
-"""The web page: explain in a browser, on this machine."""
+"""Web apps: explanations and human studies in a browser."""

@@ -1,4 +1,4 @@
-"""The desk: so many explanations at once, the others wait in line, and the line is not endless."""
+"""Bounded queue that limits concurrent explanations."""
 
 from __future__ import annotations
 
@@ -10,60 +10,66 @@ from pertinent.errors import PertinentError
 
 
 class QueueFull(PertinentError):
-    """The line is as long as it may be."""
+    """Raised when no further request may wait."""
 
 
 class Admission:
-    """A place at the desk, or in the line before it; `leave` it in any case."""
+    """A request that runs or waits; call `leave` when it ends, however it ends.
 
-    def __init__(self, desk: AdmissionQueue) -> None:
-        self._desk = desk
-        self.called = asyncio.Event()
+    Attributes
+    ----------
+    admitted
+        Set once the request may run.
+    """
 
-    async def positions(self, every: float = 1.0) -> AsyncIterator[int]:
-        """The position in line, from 1, `every` so many seconds until it is this turn's."""
-        while not self.called.is_set():
-            yield self._desk.line.index(self) + 1
+    def __init__(self, queue: AdmissionQueue) -> None:
+        self._queue = queue
+        self.admitted = asyncio.Event()
+
+    async def positions(self, interval: float = 1.0) -> AsyncIterator[int]:
+        """Yield the position in the queue, from 1, every `interval` seconds until the request is admitted."""
+        while not self.admitted.is_set():
+            yield self._queue.waiting.index(self) + 1
             try:
-                await asyncio.wait_for(self.called.wait(), every)
+                await asyncio.wait_for(self.admitted.wait(), interval)
             except TimeoutError:
                 continue
 
     def leave(self) -> None:
-        """Make room for the next; leaving twice is leaving once."""
-        self._desk.remove(self)
+        """Leave the queue, so that the next request is admitted; a second call has no effect."""
+        self._queue.remove(self)
 
 
 class AdmissionQueue:
-    """Serves `at_once` people at the same time, in the order in which they come; `most_waiting` may wait."""
+    """First-in, first-out queue that runs `max_concurrent` requests and lets `max_waiting` wait."""
 
-    def __init__(self, at_once: int, most_waiting: int) -> None:
-        self.at_once, self.most_waiting = at_once, most_waiting
-        self.line: deque[Admission] = deque()
-        self._served: set[Admission] = set()
+    def __init__(self, max_concurrent: int, max_waiting: int) -> None:
+        self.max_concurrent, self.max_waiting = max_concurrent, max_waiting
+        self.waiting: deque[Admission] = deque()
+        self.running: set[Admission] = set()
 
     def enter(self) -> Admission:
-        """Get in line."""
-        turn = Admission(self)
-        if len(self._served) < self.at_once:
-            self._served.add(turn)
-            turn.called.set()
-        elif len(self.line) < self.most_waiting:
-            self.line.append(turn)
+        """Add a request; raise `QueueFull` if it can neither run nor wait."""
+        admission = Admission(self)
+        if len(self.running) < self.max_concurrent:
+            self.running.add(admission)
+            admission.admitted.set()
+        elif len(self.waiting) < self.max_waiting:
+            self.waiting.append(admission)
         else:
             raise QueueFull(
-                f"{self.at_once} explanations are under way and {self.most_waiting} are waiting: "
+                f"{self.max_concurrent} explanations are running and {self.max_waiting} are waiting: "
                 "try again in a moment."
             )
-        return turn
+        return admission
 
-    def remove(self, turn: Admission) -> None:
-        """Take a turn out, and call the next."""
-        if turn in self.line:
-            self.line.remove(turn)
-        elif turn in self._served:
-            self._served.remove(turn)
-            if self.line:
-                following = self.line.popleft()
-                self._served.add(following)
-                following.called.set()
+    def remove(self, admission: Admission) -> None:
+        """Remove a request, and admit the next one if it was running."""
+        if admission in self.waiting:
+            self.waiting.remove(admission)
+        elif admission in self.running:
+            self.running.remove(admission)
+            if self.waiting:
+                following = self.waiting.popleft()
+                self.running.add(following)
+                following.admitted.set()

@@ -1,4 +1,4 @@
-"""Groups of inputs that the page compares: by class, by being right, by the ranges of a column."""
+"""Cohorts of inputs: ranges of a numeric column, or its most frequent categories."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 
 from pertinent.array_types import Array, Floats, Ints
 
-MOST_GROUPS = 8
-"""The most categories of a column."""
+MAX_CATEGORIES = 8
+"""Maximum number of categories that become cohorts."""
 
 
-def numbers_of(values: Array) -> Floats | None:
-    """The values as numbers; ``None`` if some are not, or are missing."""
+def as_numbers(values: Array) -> Floats | None:
+    """Return the values as floats; ``None`` unless all of them are finite numbers."""
     try:
         numbers: Floats = values.astype(np.float64)
     except (TypeError, ValueError):
@@ -21,31 +21,31 @@ def numbers_of(values: Array) -> Floats | None:
     return numbers if np.isfinite(numbers).all() else None
 
 
-def cohorts_of(values: Array, bins: int) -> list[tuple[str, Ints]]:
-    """The name and the members of each of `bins` ranges of numbers, or of each of the common categories.
+def split_cohorts(values: Array, bins: int) -> list[tuple[str, Ints]]:
+    """Return the name and the members of each quantile range of numbers, or of each frequent category.
 
-    >>> [(name, own.tolist()) for name, own in cohorts_of(np.array([1, 5, 2, 9]), 2)]
+    >>> [(name, members.tolist()) for name, members in split_cohorts(np.array([1, 5, 2, 9]), 2)]
     [('1 to 2', [0, 2]), ('5 to 9', [1, 3])]
     """
-    numbers = numbers_of(values)
+    numbers = as_numbers(values)
     if numbers is None:
-        names = [str(value) for value in values.tolist()]
-        common = sorted(dict.fromkeys(names), key=lambda name: -names.count(name))[:MOST_GROUPS]
-        return [(name, np.flatnonzero([own == name for own in names])) for name in common]
+        texts = [str(value) for value in values.tolist()]
+        frequent = sorted(dict.fromkeys(texts), key=lambda name: -texts.count(name))[:MAX_CATEGORIES]
+        return [(name, np.flatnonzero([text == name for text in texts])) for name in frequent]
     edges = np.unique(np.quantile(numbers, np.linspace(0, 1, bins + 1)))
-    places = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, max(0, len(edges) - 2))
-    found = []
-    for place in np.unique(places).tolist():
-        members = np.flatnonzero(places == place)
+    bin_of = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, max(0, len(edges) - 2))
+    cohorts = []
+    for index in np.unique(bin_of).tolist():
+        members = np.flatnonzero(bin_of == index)
         low, high = numbers[members].min(), numbers[members].max()
-        found.append((f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}", members))
-    return found
+        cohorts.append((f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}", members))
+    return cohorts
 
 
-def group_names(values: Sequence[object], bins: int = 2) -> list[str]:
-    """The name of the cohort of each value; what is in none of them is among the ``others``."""
+def name_cohorts(values: Sequence[object], bins: int = 2) -> list[str]:
+    """Return the name of each value's cohort, ``"others"`` for values outside all cohorts."""
     names = ["others"] * len(values)
-    for name, members in cohorts_of(np.array(values, dtype=object), bins):
-        for place in members.tolist():
-            names[place] = name
+    for name, members in split_cohorts(np.array(values, dtype=object), bins):
+        for index in members.tolist():
+            names[index] = name
     return names

@@ -1,4 +1,4 @@
-"""What a user of the web page sends: an input, a method and settings, within limits."""
+"""Requests of the web app: an input, a method and settings, within limits."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from pertinent.errors import InputError
 from pertinent.inputs.modality import InputLimits
 from pertinent.runs.request import DEFAULT_METHOD
 
-_LONGEST_NAME = 1000
-"""Characters of the name of a model, a method, a class and the like."""
+_MAX_NAME_LENGTH = 1000
+"""Maximum number of characters of the name of a model, method, class, removal or granularity."""
 
 
 @dataclass(frozen=True)
 class Limits(InputLimits):
-    """Limits of one request to the web page.
+    """Limits of one request to the web app.
 
     Attributes
     ----------
     budget
-        Evaluations of one explanation.
+        Maximum number of evaluations of an explanation.
     body
-        Bytes of a request.
+        Maximum size of a request in bytes.
     seconds
-        Seconds that a request may take.
+        Maximum duration of a request in seconds.
     """
 
     budget: int = 10_000
@@ -37,12 +37,12 @@ class Limits(InputLimits):
 
 @dataclass(frozen=True)
 class ExplainForm:
-    """A request to explain one input with a model of the page.
+    """Request to explain one input with a model of the web app.
 
     Attributes
     ----------
     input
-        The fields of the input, which `Modality.from_fields` reads.
+        The form fields of the input, see `Modality.from_fields`.
     model, method, target, budget, removal, features, seed
         As in `explain`.
     """
@@ -58,13 +58,13 @@ class ExplainForm:
 
 
 def read_form(plain: Any, limits: Limits) -> ExplainForm:
-    """Decode a request; raise an `InputError` that names a field beyond the limits.
+    """Decode a request; raise an `InputError` for a field that exceeds its limit.
 
-    Lengths are compared first, because decoding takes much longer than counting.
+    Lengths are checked first, because decoding takes much longer than counting.
     """
     if isinstance(plain, dict):
         names = ("model", "method", "target", "removal", "features")
-        for name, limit in {**dict.fromkeys(names, _LONGEST_NAME), "input": limits.features}.items():
+        for name, limit in {**dict.fromkeys(names, _MAX_NAME_LENGTH), "input": limits.features}.items():
             value = plain.get(name)
             if isinstance(value, str | list | dict) and len(value) > limit:
                 unit = "characters" if isinstance(value, str) else "entries"

@@ -1,4 +1,4 @@
-"""Results that are open on the page: kept in memory so that a click can ask more of them."""
+"""Results that are open in the web app, kept in memory for further requests about them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_RESULTS, _MOST_BYTES = 64, 2**28
 
 @dataclass
 class OpenResult:
-    """An explanation on the page, which is replaced as it is refined."""
+    """An explanation shown in the web app; `explanation` is replaced while it is refined."""
 
     served: ServedModel
     form: ExplainForm
@@ -33,7 +33,7 @@ class OpenResult:
     id: str = field(default_factory=lambda: token_urlsafe(12))
 
     def card(self, column: int | None = None, *, is_done: bool = True) -> Markup:
-        """Return the explanation, or its scores for another column."""
+        """Return the HTML of the explanation, of its scores for another column if requested."""
         e, share = self.explanation, None
         if column is not None and column != e.target:
             if column not in columns_to_choose(e):
@@ -44,7 +44,7 @@ class OpenResult:
         return card(e, look=look, with_input=False, share=share, is_begun=self.is_begun)
 
     def without(self, features: list[int], values: Floats) -> Markup:
-        """Return the predictions before and after the removal of features, and what was removed."""
+        """Return the HTML of the predictions before and after the removal of features."""
         e = self.explanation
         column = e.output.default_target(values)
         changed = None if column == say.predicted(e) else e.classes[column]
@@ -63,7 +63,7 @@ class OpenResult:
         e, theirs = self.explanation, other.explanation
         if self.served is not other.served:
             return ""
-        headings = [drawing_of(own.input).heading(own) for own in (theirs, e)]
+        headings = [drawing_of(each.input).heading(each) for each in (theirs, e)]
         if e.classes != theirs.classes:
             return f"The other version answers {headings[0]}, this one {headings[1]}."
         if (e.prediction.values == theirs.prediction.values).all():
@@ -80,7 +80,7 @@ class OpenResults:
         self._results: OrderedDict[str, OpenResult] = OrderedDict()
 
     def add(self, result: OpenResult) -> None:
-        """Keep a result; the oldest ones are dropped when there are too many."""
+        """Keep a result; drop the oldest ones beyond the limits of number and size."""
         self._results[result.id] = result
         while len(self._results) > _MOST_RESULTS or (len(self._results) > 1 and self._nbytes > _MOST_BYTES):
             self._results.popitem(last=False)

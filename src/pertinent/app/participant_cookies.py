@@ -1,4 +1,4 @@
-"""Signed cookies and return codes, by which a study recognizes its participants."""
+"""Signed cookies and return codes of the participants in a study."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ class ParticipantCookies:
     def owner(self, cookie: str, people: Iterable[Person]) -> Person | None:
         """Return the participant of a cookie, ``None`` if the cookie is invalid."""
         number = cookie.partition(".")[0]
-        person = next((each for each in people if str(each.number) == number), None)
+        person = next((candidate for candidate in people if str(candidate.number) == number), None)
         if person is None or not compare_digest(cookie.encode(), self.cookie(person).encode()):
             return None
         return person
 
     def code(self, person: Person) -> str:
-        """Return the code with which a participant goes on in another browser, such as ABCD-EFGH-IJKL."""
+        """Return the code with which a participant continues in another browser, such as ABCD-EFGH-IJKL."""
         letters = b32encode(self._sign("code", person)).decode()[:_CODE_LETTERS]
         return "-".join(letters[i : i + 4] for i in range(0, _CODE_LETTERS, 4))
 
     def accepts(self, person: Person, code: str) -> bool:
         """Return whether a code is a participant's; case, spaces and hyphens do not matter."""
-        letters = "".join(each for each in code.upper() if each.isalnum())
+        letters = "".join(filter(str.isalnum, code.upper()))
         return compare_digest(letters.encode(), self.code(person).replace("-", "").encode())
 
     def _sign(self, purpose: str, person: Person) -> bytes:
@@ -61,7 +61,7 @@ class ParticipantCookies:
 
 
 def read_secret(path: Path, n_bytes: int) -> str:
-    """Read a secret that only the owner of the file can read; make it if there is none."""
+    """Read a secret from a file that only its owner can read; create the file if it is missing."""
     try:
         with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
             file.write(token_urlsafe(n_bytes))

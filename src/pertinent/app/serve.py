@@ -1,4 +1,4 @@
-"""Start the web page."""
+"""Start the web app."""
 
 from __future__ import annotations
 
@@ -33,42 +33,42 @@ def serve(
     browse: str | Path | None = None,
     answers: Sequence[Any] | None = None,
     port: Port = 8765,
-    at_once: Count = 8,
-    most_waiting: Count = 128,
-    longest_text: Count = 20_000,
-    largest_budget: Count = 10_000,
+    max_concurrent: Count = 8,
+    max_waiting: Count = 128,
+    max_text_length: Count = 20_000,
+    max_budget: Count = 10_000,
     time_limit: Annotated[float, Range(above=0)] = 600.0,
     started: Callable[[str], object] | None = None,
 ) -> None:
-    """Serve a web page on which inputs are explained, until it is interrupted.
+    """Serve the web app, in which inputs are explained, until it is interrupted.
 
-    It answers on this machine alone (127.0.0.1), to who knows the token in its address. Nothing is loaded
-    from elsewhere, and nothing that a user sends is kept.
+    It listens on this machine only (127.0.0.1) and answers only requests with the token of its address. It
+    loads nothing from other hosts and stores nothing that users send.
 
     Parameters
     ----------
     model
-        A model of any kind, or a mapping of names to several; by default the models that come with the
-        package, each of which is loaded when it is first used.
+        A model of any kind, or a mapping of names to models; by default the embedded models, each of which is
+        loaded when it is first used.
     browse
-        A file of saved explanations to search, sort and see as a whole; no other file is readable.
+        A file of saved explanations to search, sort and summarize; no other file is readable.
     answers
-        The right class or value of each input of `browse`, by its position, to judge the model by; one that
-        is not known is ``None``.
+        The true class or value of each input of `browse`, to evaluate the model with; ``None`` for unknown
+        ones.
     port
-        The port to listen on; 0 for any that is free.
-    at_once
-        How many explanations are under way at the same time; the others wait.
-    most_waiting
-        How many explanations may wait; who comes then is told to try again.
-    longest_text
-        How many characters a text may have.
-    largest_budget
-        How many evaluations an explanation may ask for.
+        The port to listen on; 0 for any free port.
+    max_concurrent
+        Maximum number of explanations that run simultaneously; further ones wait.
+    max_waiting
+        Maximum number of explanations that wait; further requests get status 429.
+    max_text_length
+        Maximum number of characters of a text.
+    max_budget
+        Maximum number of evaluations of an explanation.
     time_limit
-        Seconds after which a request is ended.
+        Seconds after which a request is cancelled.
     started
-        Called with the address of the page, token included; by default it is printed.
+        Called with the address of the app, token included; by default the address is printed.
     """
     optional("uvicorn")
     optional("fastapi")
@@ -76,21 +76,21 @@ def serve(
     from pertinent.app.explanation_browser import ExplanationBrowser
     from pertinent.app.site import Site
 
-    limits = Limits(text=longest_text, budget=largest_budget, seconds=time_limit)
+    limits = Limits(text=max_text_length, budget=max_budget, seconds=time_limit)
     token = token_urlsafe(16)
     if answers is not None and browse is None:
-        raise SettingError("`answers` must be left out without `browse`, whose inputs they are for.")
+        raise SettingError("`answers` requires `browse`.")
     saved = (
         None if browse is None else ExplanationBrowser(Explanations.read(browse), Path(browse).name, answers)
     )
-    app = Site(served_models(model, limits), AdmissionQueue(at_once, most_waiting), saved).app(token)
+    app = Site(served_models(model, limits), AdmissionQueue(max_concurrent, max_waiting), saved).app(token)
     run_app(app, token, _HOST, port, started)
 
 
 def run_app(
     app: Any, token: str, host: str, port: int, started: Callable[[str], object] | None = None
 ) -> None:
-    """Run a page until it is interrupted; its address is told to `started`, or printed."""
+    """Run an app until it is interrupted; pass its address to `started`, or print it."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -98,11 +98,11 @@ def run_app(
             listening.bind((host, port))
         except OSError as error:
             raise SettingError(
-                f"The port {port} cannot be used ({error.strerror}): choose another, or 0 for any."
+                f"The port {port} cannot be used ({error.strerror}): choose another, or 0 for any free port."
             ) from error
-        listening.listen()  # so that who opens the address at once waits for the answer
-        named = f"[{host}]" if ":" in host else host
-        (started or _say)(f"http://{named}:{listening.getsockname()[1]}/?token={token}")
+        listening.listen()  # a browser that opens the address before the server runs waits for the answer
+        url_host = f"[{host}]" if ":" in host else host
+        (started or _print_address)(f"http://{url_host}:{listening.getsockname()[1]}/?token={token}")
         make_server(app).run(sockets=[listening])
 
 
@@ -115,13 +115,13 @@ def make_server(app: Any) -> Any:
     return uvicorn.Server(uvicorn.Config(app, ws="none", http=TimedConnection, **settings))
 
 
-def _say(address: str) -> None:
-    sys.stdout.write(f"Open {address}\nCtrl-C ends it.\n")
+def _print_address(address: str) -> None:
+    sys.stdout.write(f"Open {address}\nPress Ctrl-C to stop.\n")
     sys.stdout.flush()
 
 
 def served_models(model: Any, limits: Limits) -> list[ServedModel]:
-    """The models of the page, by name."""
+    """Return the models of the app: the embedded ones if `model` is ``None``."""
     from pertinent.app.served_model import ServedModel
 
     if model is None:
@@ -129,14 +129,14 @@ def served_models(model: Any, limits: Limits) -> list[ServedModel]:
             ServedModel(name, partial(load, name), limits, _EXAMPLES[name], kind)
             for name, kind in KINDS.items()
         ]
-    several = dict(model) if isinstance(model, Mapping) else {"model": model}
-    if not several:
-        raise SettingError("`model` must be at least one model, but got an empty mapping.")
+    models = dict(model) if isinstance(model, Mapping) else {"model": model}
+    if not models:
+        raise SettingError("`model` must have at least one model, got an empty mapping.")
     return [
         ServedModel(
             str(name), partial(load_or_wrap, each), limits, _EXAMPLES.get(str(name), tuple), _kind_of(each)
         )
-        for name, each in several.items()
+        for name, each in models.items()
     ]
 
 
@@ -186,4 +186,4 @@ _EXAMPLES: Mapping[str, Callable[[], list[dict[str, Any]]]] = {
     "table": _wines,
     "diabetes": _patients,
 }
-"""The fields of example inputs for the embedded models."""
+"""Form fields of example inputs, by the name of an embedded model."""

@@ -1,4 +1,4 @@
-"""Start the web page of a study."""
+"""Start the web app of a study."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pertinent.files import make_folder
 from pertinent.study.design import ANSWERS, Study
 
 _TOKEN = "token.txt"  # noqa: S105  the name of a file
-_EVERY = ("", "0.0.0.0", "::")  # noqa: S104  they are refused
+_ALL_INTERFACES = ("", "0.0.0.0", "::")  # noqa: S104  refused
 
 
 @checked
@@ -28,46 +28,48 @@ def serve_study(
     port: Port = 8765,
     started: Callable[[str], object] | None = None,
 ) -> None:
-    """Ask people the questions of a study in their browsers, until it is interrupted.
+    """Serve the questions of a study to participants' browsers, until it is interrupted.
 
-    Each answer is on disk before the next question comes. Who comes back goes on where they stopped, also
-    after a restart, which has the same address. Nothing is kept of a person but a nickname and the answers.
+    Each answer is written to disk before the next question is shown. Participants who return continue where
+    they stopped, also after a restart, which keeps the address. Only a nickname and the answers are stored.
 
     Parameters
     ----------
     study
         The folder of the study.
     host
-        The address to listen on; by default that of this machine alone. With the address that this machine
-        has in its network, people at other machines can take part; what they send is not encrypted.
+        The address to listen on; by default only this machine can connect. With the network address of this
+        machine, people at other machines can participate, over an unencrypted connection.
     port
-        The port to listen on; 0 for any that is free.
+        The port to listen on; 0 for any free port.
     started
-        Called with the address of the page, token included; by default it is printed.
+        Called with the address of the app, token included; by default the address is printed.
     """
     optional("uvicorn")
     optional("fastapi")
     from pertinent.app.study_site import StudySite
     from pertinent.app.token_auth import LOCAL
 
-    require(host not in _EVERY, "host", "the one address under which people open the page", host)
+    require(host not in _ALL_INTERFACES, "host", "the address under which participants open the page", host)
     is_local = host in ("localhost", "::1") or host.startswith("127.")
-    own = Study.read(study)
-    make_folder(own.folder / ANSWERS)
-    with _alone(own.folder / ANSWERS):
-        token = read_secret(own.folder / _TOKEN, 16)  # the same after a restart, so that addresses stay valid
-        names = LOCAL if is_local else (f"[{host}]" if ":" in host else host,)
-        run_app(StudySite(own).app(token, names), token, host, port, started)
+    opened = Study.read(study)
+    make_folder(opened.folder / ANSWERS)
+    with _exclusive_lock(opened.folder / ANSWERS):
+        token = read_secret(
+            opened.folder / _TOKEN, 16
+        )  # the same after a restart, so that addresses stay valid
+        hosts = LOCAL if is_local else (f"[{host}]" if ":" in host else host,)
+        run_app(StudySite(opened).app(token, hosts), token, host, port, started)
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Let no other process serve the same study: it would not see the answers of this one."""
-    opened = os.open(folder, os.O_RDONLY)
+def _exclusive_lock(folder: Path) -> Iterator[None]:
+    """Lock the study: a second process that serves it would not see the answers of this one."""
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     except BlockingIOError as error:
         raise FileError(f"The study in {str(folder.parent)!r} is being served already.") from error
     finally:
-        os.close(opened)
+        os.close(descriptor)

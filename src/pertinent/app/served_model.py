@@ -1,4 +1,4 @@
-"""The models of the web page: their forms, their limits, and the explanations that they are asked for."""
+"""Models of the web app, with their forms, limits and explanations."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ from pertinent.runs.request import DEFAULT_METHOD, make_explainer
 from pertinent.runs.service import Service
 
 METRICS = ("sufficiency", "comprehensiveness")
-"""Metrics of every explanation on the page."""
+"""Metrics that are computed for every explanation."""
 
-_REMEMBERED = 64
-"""Number of inputs that are remembered, so that a language model writes its answer to a prompt once."""
+_CACHED_INPUTS = 64
+"""Number of cached inputs; a cached prompt spares a language model from generating its answer again."""
 
 
 @dataclass(frozen=True)
 class ServedModel:
-    """A model on the page, which is loaded when it is first used, and its service.
+    """A model of the web app and its service; the model is loaded when it is first used.
 
     Attributes
     ----------
     examples
-        Makes the fields of the example inputs.
+        Returns the form fields of the example inputs.
     reads
-        The kind of its inputs, if that is known before it is loaded.
+        The kind of its inputs, empty if that is unknown before it is loaded.
     lock
-        Held while the service is made and used.
+        Held while the service is created and used.
     """
 
     name: str
@@ -72,7 +72,7 @@ class ServedModel:
 
     @property
     def modality(self) -> Modality:
-        """Return the modality of its inputs, texts if the model does not say it."""
+        """Return the modality of its inputs, by default text."""
         return getattr(self.model, "modality", None) or modality_named(self.model.kind or "text")
 
     def close(self) -> None:
@@ -83,9 +83,9 @@ class ServedModel:
     # -- the form ------------------------------------------------------------------------------------
 
     def form_context(self, form: ExplainForm, kind: str | None) -> dict[str, Any]:
-        """Return what the template of the form shows: choices, and the fields of the input.
+        """Return the context of the form's template: choices, and the fields of the input.
 
-        They are those of an example if there is no input, or one of another `kind`.
+        They are the fields of an example if the form has no input, or one of another `kind`.
         """
         with self.lock:
             modality, examples = self.modality, self._examples()
@@ -97,7 +97,9 @@ class ServedModel:
                 "kind": modality.name,
                 "form": form,
                 "editor": self._editor(fields),
-                "examples": [(json_text(own), str(own["text"])) for own in examples if "text" in own],
+                "examples": [
+                    (json_text(fields), str(fields["text"])) for fields in examples if "text" in fields
+                ],
                 "misfit": kind if form.input and not fits else None,
                 "methods": self._methods(form),
                 "columns": self.model.classes,
@@ -108,7 +110,7 @@ class ServedModel:
             }
 
     def methods(self, form: ExplainForm) -> list[tuple[Entry, str]]:
-        """Return the methods, each with the reason why it cannot answer the form, empty if it can."""
+        """Return each method with the reason why it cannot explain the input of the form, empty if it can."""
         with self.lock:
             return self._methods(form)
 
@@ -117,7 +119,7 @@ class ServedModel:
         entries.sort(key=lambda entry: entry.name != DEFAULT_METHOD)
         try:
             input = self._prepared(form, answered=False)
-        except PertinentError:  # the user is still typing
+        except PertinentError:  # the user may still be typing
             input = None
         return [(entry, self._refusal(entry.name, form, input)) for entry in entries]
 
@@ -136,7 +138,7 @@ class ServedModel:
         return drawing.form(defaultdict(lambda: None, fields), self.model, self.limits)
 
     def _examples(self) -> list[Mapping[str, Any]]:
-        """Return the fields of the examples; by default of the first row of the background."""
+        """Return the form fields of the examples, by default of the first row of the background."""
         examples = list(self.examples())
         if not examples and self.model.background is not None:
             examples = [self.modality.to_fields(self.model.prepare(self.model.background.values[0]))]
@@ -149,20 +151,20 @@ class ServedModel:
     # -- explanations --------------------------------------------------------------------------------
 
     def prepare(self, form: ExplainForm) -> Input:
-        """Return the input of a form, divided into features."""
+        """Return the input of a form, divided into features; raise an `InputError` for too many features."""
         with self.lock:
             if form.features is not None and form.features not in self._granularities():
                 raise unknown("feature", form.features, self._granularities())
             input = self._prepared(form)
         if input.n_features > self.limits.features:
             raise InputError(
-                f"The input has {input.n_features:,} features, but this page explains at most "
-                f"{self.limits.features:,}: choose coarser ones."
+                f"The input must have at most {self.limits.features:,} features on this page, got "
+                f"{input.n_features:,}: choose coarser features."
             )
         return input
 
     def _prepared(self, form: ExplainForm, *, answered: bool = True) -> Input:
-        """Return the input, without its answer unless `answered`; small inputs are remembered."""
+        """Return the input, without its answer unless `answered`; small inputs are cached."""
         key = digest(json_text(form.input), form.features, answered)
         input = self._inputs.pop(key, None)
         if input is None:
@@ -172,18 +174,18 @@ class ServedModel:
             input = replace(input, notes=(*input.notes, *notes)) if notes else input
         if input.nbytes == 0:
             self._inputs[key] = input
-            while len(self._inputs) > _REMEMBERED:
+            while len(self._inputs) > _CACHED_INPUTS:
                 self._inputs.popitem(last=False)
         return input
 
     def predict(self, form: ExplainForm, input: Input, without: Sequence[int] = ()) -> Future[Floats]:
-        """Return the future of the model's answer to the input without some of its features."""
+        """Return the future of the prediction for the input with some features removed."""
         self._check_removal(form)
         with self.lock:
             return self.service.predict(input, without, removal=form.removal, seed=form.seed)
 
     def unexplained(self, form: ExplainForm, input: Input, prediction: Floats) -> Explanation:
-        """Return an explanation without scores, to show an input and its prediction."""
+        """Return an explanation without scores, which shows the input and its prediction."""
         columns, output = self.model.columns_of(input), self.model.output
         target = output.default_target(prediction)
         if form.target is not None:

@@ -1,4 +1,4 @@
-"""The web page: its models, its saved explanations, its views, and the application that serves them."""
+"""The web app: its models, saved explanations and page views."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 _MEDIA_TYPES = {"css": "text/css", "js": "text/javascript"}
 _GRACE = 10.0
-"""Seconds in which a stream of events that took too long can say so before its connection is closed."""
+"""Seconds between the timeout of an event stream and the closing of its connection."""
 
 
 class Site:
-    """The models of the page, the queue for their explanations, and perhaps saved explanations."""
+    """Models, the queue of their explanations, and optional saved explanations."""
 
     def __init__(
         self, models: Sequence[ServedModel], queue: AdmissionQueue, saved: ExplanationBrowser | None = None
@@ -45,7 +45,7 @@ class Site:
             self.files[file.rpartition("/")[2]] = read_asset(file, package)
 
     def app(self, token: str) -> ASGIApp:
-        """Return the application, which answers only to clients with the token."""
+        """Return the ASGI application, which answers only clients with the token."""
 
         @asynccontextmanager
         async def close_models(_: FastAPI) -> AsyncIterator[None]:
@@ -60,7 +60,7 @@ class Site:
             for (method, path), endpoint in view.routes().items():
                 app.add_api_route(path, endpoint, methods=[method])
         limits = [served.limits for served in self.models.values()] or [Limits()]
-        body, seconds = max(own.body for own in limits), max(own.seconds for own in limits)
+        body, seconds = max(limit.body for limit in limits), max(limit.seconds for limit in limits)
         return TokenAuth(app, token, body, time_limit=seconds + _GRACE)
 
     async def file(self, name: str) -> Response:

@@ -1,4 +1,4 @@
-"""The web page of a study: one question after the other, each answer on disk before the next."""
+"""The web app of a study: one question per page, each answer saved before the next question."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _LARGEST_FORM = 1_000_000
 
 UNDECIDED = "none"
 SIDES = ("first", "second")
-"""What forms send where none of the answers is chosen, and for the explanation on the left or right."""
+"""Form values for an undecided answer, and for the explanation on the left or right."""
 
 _Form = Mapping[str, Sequence[str]]
 
 
 class StudySite:
-    """The page of a study: people enter by a nickname, and answer forms that need no script."""
+    """Web app of a study: participants enter a nickname and answer forms that need no JavaScript."""
 
     def __init__(self, study: Study) -> None:
-        self.study, self.answers, self.passes = study, Answers(study), ParticipantCookies(study)
+        self.study, self.answers, self.cookies = study, Answers(study), ParticipantCookies(study)
         self._entering = asyncio.Lock()
         sheets = (
             str(style("page.css")),
@@ -48,47 +48,47 @@ class StudySite:
         self.style = "\n".join(sheets)
 
     def app(self, token: str, names: Sequence[str] = LOCAL) -> ASGIApp:
-        """The application, behind its guard."""
+        """Return the ASGI application, which answers only clients with the token."""
         app = FastAPI(openapi_url=None, redirect_slashes=False)
         app.get("/")(self.page)
         app.post("/begin")(self.begin)
         app.post("/answer")(self.answer)
         app.post("/leave")(self.leave)
-        app.get("/static/study.css")(self.sheet)
+        app.get("/static/study.css")(self.style_sheet)
         return TokenAuth(app, token, _LARGEST_FORM, names)
 
-    async def sheet(self) -> Response:
-        """The style sheet."""
+    async def style_sheet(self) -> Response:
+        """Return the style sheet."""
         return Response(self.style, media_type="text/css")
 
     async def page(self, request: Request) -> Response:
-        """The question to be answered next; the first page for who is new, and thanks for who is done."""
+        """Return the next question, the first page for new participants, or the last page at the end."""
         person = self._person(request)
         return self._start() if person is None else await asyncio.to_thread(self._question, person)
 
     async def begin(self, request: Request) -> Response:
-        """Enter with a new nickname, or with the nickname and code of a participant who has begun."""
+        """Register a new nickname, or continue with the nickname and code of a participant."""
         form = await _form(request)
         name, code = _one(form, "name"), _one(form, "code")
         try:
-            async with self._entering:  # two people who choose the same nickname at the same time
+            async with self._entering:  # two people may choose the same nickname simultaneously
                 person = self.answers.person(name)
                 if person is None:
                     person = await asyncio.to_thread(self.answers.enter, name)
-                elif not self.passes.accepts(person, code):
+                elif not self.cookies.accepts(person, code):
                     problem = f"This is not the code of {person.name}." if code else ""
-                    return self._start(name, problem, 403 if code else 200, is_known=True)
+                    return self._start(name, problem, 403 if code else 200, is_taken=True)
         except InputError as error:
             return self._start(name, str(error), 422)
         except FileError as error:
             return self._start(name, str(error), 500)
         response = RedirectResponse("/", 303)
-        value = self.passes.cookie(person)
+        value = self.cookies.cookie(person)
         response.set_cookie(COOKIE, value, max_age=_DAYS * 86_400, httponly=True, samesite="lax")
         return response
 
     async def answer(self, request: Request) -> Response:
-        """Keep an answer; then the next question comes, also if this one was answered before."""
+        """Save an answer and redirect to the next question; ignore answers to other questions."""
         person, form = self._person(request), await _form(request)
         if person is None:
             return RedirectResponse("/", 303)
@@ -98,23 +98,25 @@ class StudySite:
         try:
             await asyncio.to_thread(self._record, person, int(number), form.get("answer", ()))
         except FileError:
-            problem = "Your answer could not be saved. Please send it again, or tell who runs the study."
+            problem = (
+                "Your answer could not be saved. Please send it again, or tell the organizer of the study."
+            )
             return await asyncio.to_thread(self._question, person, problem, 500)
         except InputError as error:
             return await asyncio.to_thread(self._question, person, str(error), 422)
         return RedirectResponse("/", 303)
 
     async def leave(self, request: Request) -> Response:
-        """Forget the participant at this browser, and show the code to go on with; the answers are kept."""
+        """Delete the cookie of the participant and show the code to continue with; keep the answers."""
         response = self._start(left=self._person(request))
         response.delete_cookie(COOKIE)
         return response
 
     def _person(self, request: Request) -> Person | None:
-        return self.passes.owner(request.cookies.get(COOKIE, ""), self.answers.people.values())
+        return self.cookies.owner(request.cookies.get(COOKIE, ""), self.answers.people.values())
 
     def _record(self, person: Person, number: int, values: Sequence[str]) -> None:
-        self.answers.record(person, number, _given(self.study, person.questions[number], values))
+        self.answers.record(person, number, _decode_answer(self.study, person.questions[number], values))
 
     def _start(
         self,
@@ -122,29 +124,29 @@ class StudySite:
         problem: str = "",
         status: int = 200,
         *,
-        is_known: bool = False,
+        is_taken: bool = False,
         left: Person | None = None,
     ) -> Response:
-        """Return the first page; `left` is a participant who stops for now."""
+        """Return the first page; `left` is a participant who stopped."""
         checks = self.study.description.checks
         counts = {
             "n": self.study.description.inputs + checks,
             "checks": checks,
             "plural": modality_named(self.study.explanations[0][0].input.kind).plural,
         }
-        code = None if left is None or left.is_done else self.passes.code(left)
-        entry = {"name": name, "problem": problem, "is_known": is_known, "left": left, "code": code}
-        return self._made("study_start.html", status, **entry, **counts)
+        code = None if left is None or left.is_done else self.cookies.code(left)
+        entry = {"name": name, "problem": problem, "is_taken": is_taken, "left": left, "code": code}
+        return self._render("study_start.html", status, **entry, **counts)
 
     def _question(self, person: Person, problem: str = "", status: int = 200) -> Response:
         if person.is_done:
-            return self._made("study_end.html", status, person=person)
+            return self._render("study_end.html", status, person=person)
         question = person.questions[len(person.answers)]
         shown = question_view(self.study, question)
-        code = self.passes.code(person)
-        return self._made("study_question.html", status, person=person, code=code, problem=problem, **shown)
+        code = self.cookies.code(person)
+        return self._render("study_question.html", status, person=person, code=code, problem=problem, **shown)
 
-    def _made(self, file: str, status: int, **content: Any) -> Response:
+    def _render(self, file: str, status: int, **content: Any) -> Response:
         title, (thing, part) = self.study.description.title, self.study.nouns
         return HTMLResponse(
             from_template(f"{_PACKAGE}:{file}", title=title, thing=thing, part=part, **content), status
@@ -152,7 +154,7 @@ class StudySite:
 
 
 def question_view(study: Study, question: StudyQuestion) -> dict[str, Any]:
-    """Return what the page of a question shows: nothing in it tells which methods are shown."""
+    """Return the context of a question's page, which does not reveal the methods."""
     e = study.explanations[question.input][0]
     drawing, none = drawing_of(e.input), np.zeros(e.input.n_features, dtype=np.bool_)
     chosen = [study.highlighted(question.input, method) for method in question.methods]
@@ -171,19 +173,12 @@ def question_view(study: Study, question: StudyQuestion) -> dict[str, Any]:
     }
 
 
-def _given(study: Study, question: StudyQuestion, values: Sequence[str]) -> Any:
-    """The answer that a form holds."""
-    if not values:
-        what = study.nouns[1]
-        raise InputError(
-            f"Mark at least one {what}, or “none”." if question.kind == "mark" else "Choose an answer."
-        )
+def _decode_answer(study: Study, question: StudyQuestion, values: Sequence[str]) -> Any:
+    """Return the answer in the values of a form."""
     if question.kind == "mark":
-        if UNDECIDED in values:
-            if len(values) > 1:
-                raise InputError(f"A {study.nouns[1]} is marked and “none” is, too: choose one of them.")
-            return []
-        return [_number(each) for value in values for each in value.split(",")]
+        return _decode_marks(study.nouns[1], values)
+    if not values:
+        raise InputError("Choose an answer.")
     value = values[0]
     if question.kind in ("rate", "check"):
         return _number(value)
@@ -191,12 +186,22 @@ def _given(study: Study, question: StudyQuestion, values: Sequence[str]) -> Any:
         return None
     if question.kind == "prefer":
         if value not in SIDES:
-            raise InputError("Choose one of the two, or that there is no difference.")
+            raise InputError("Choose one of the two versions, or “No difference”.")
         return question.methods[SIDES.index(value)]
     classes = study.explanations[question.input][0].classes
     if _number(value) >= len(classes):
         raise InputError("Choose one of the classes.")
     return classes[int(value)]
+
+
+def _decode_marks(part: str, values: Sequence[str]) -> list[int]:
+    if not values:
+        raise InputError(f"Mark at least one {part}, or choose “No {part} matters”.")
+    if UNDECIDED not in values:
+        return [_number(number) for value in values for number in value.split(",")]
+    if len(values) > 1:
+        raise InputError(f"Mark {part}s or choose “No {part} matters”, not both.")
+    return []
 
 
 def _number(text: str) -> int:

@@ -33,6 +33,9 @@ def _terminate(*_: object) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    os.environ.setdefault(
+        "OMP_WAIT_POLICY", "PASSIVE"
+    )  # before torch loads: no waiting thread occupies a core
     arguments = list(sys.argv[1:] if argv is None else argv)
     if argv is None and isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # the terminal may lack some characters

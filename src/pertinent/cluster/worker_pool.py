@@ -83,7 +83,10 @@ class WorkerPool(Workers):
         self._arguments = self._store_model(run.model), run.batch_size, cluster.cpus_per_worker
         # Ray must not restart a dead worker, because only the pool knows which block it processed.
         self._class = ray.remote(Worker).options(
-            num_cpus=cluster.cpus_per_worker, num_gpus=cluster.gpus_per_worker, max_restarts=0
+            num_cpus=cluster.cpus_per_worker,
+            num_gpus=cluster.gpus_per_worker,
+            max_restarts=0,
+            runtime_env={"env_vars": {"OMP_WAIT_POLICY": "PASSIVE"}},  # waiting threads occupy no core
         )
         self._failed_loads = 0
         self._retry_at: float | None = None

@@ -402,10 +402,11 @@ class Engine:
         ]
         kind, size, total = chunks[0].kind, self.batch_sizes[chunks[0].kind], sum(c.total for c in chunks)
         n_pieces = _n_pieces(chunks)
-        if n_pieces > 1 and size.is_shrunken and total > size.cost:
-            n_at_once = max(1, size.cost * n_pieces // total)
-            return _Flight(by_question, parts, kind.submit_divided(self.model, parts[0], n_at_once))
-        return _Flight(by_question, parts, kind.submit(self.model, parts))
+        with self.model.thread_counts[kind].limit() if self.model.in_flight == 1 else nullcontext():
+            if n_pieces > 1 and size.is_shrunken and total > size.cost:
+                n_at_once = max(1, size.cost * n_pieces // total)
+                return _Flight(by_question, parts, kind.submit_divided(self.model, parts[0], n_at_once))
+            return _Flight(by_question, parts, kind.submit(self.model, parts))
 
     def _is_back(self) -> bool:
         """Return whether the oldest batch has been answered or has failed, so it can be collected."""
@@ -428,6 +429,7 @@ class Engine:
         seconds = self._last_batch = flight.answer.seconds()
         costs = [sum(chunk.total for chunk in chunks) for chunks in flight.chunks.values()]
         self.batch_sizes[kind].observe(sum(costs), seconds)
+        self.model.thread_counts[kind].observe(self.model.launch_overhead + sum(costs), seconds)
         for (question, chunks), cost, result in zip(flight.chunks.items(), costs, answers, strict=True):
             keys = list(chain(*(chunk.keys for chunk in chunks))) if len(chunks) > 1 else chunks[0].keys
             self.rows += len(keys)

@@ -174,6 +174,11 @@ class LearnedExplainer(Explainer):
         """Return a hexadecimal digest of the network's weights and card, for `load_explainer`."""
         return self.network.fingerprint.hex()
 
+    @classmethod
+    def from_folder(cls, folder: str | Path, *, digest: str | None = None) -> LearnedExplainer:
+        """Return the explainer in a folder, as `load_explainer` does."""
+        return load_explainer(folder, digest=digest)
+
     def save(self, folder: str | Path) -> None:
         """Write the network and its card to a folder, for `load_explainer`."""
         self.network.save(Path(folder))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +19,7 @@ from pertinent.config.fingerprints import digest
 from pertinent.errors import ModelError
 from pertinent.inputs.background import Background
 from pertinent.inputs.base import Input
+from pertinent.models.threads import ThreadCount
 from pertinent.outputs import Output, Scale
 from pertinent.removals.base import Removal, Rows
 
@@ -153,6 +155,11 @@ class Model(ABC):
         """Return a digest of everything the answers depend on, as far as it can be inspected."""
         background = None if self.background is None else self.background.fingerprint
         return digest(self.identity(), background)
+
+    @cached_property
+    def thread_counts(self) -> defaultdict[type, ThreadCount]:
+        """Return the number of threads for batches of each type of question; used on a CPU."""
+        return defaultdict(ThreadCount)
 
     def identity(self) -> object:
         """Return everything that determines the answers and their meaning: weights, code, settings."""

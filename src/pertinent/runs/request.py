@@ -333,7 +333,9 @@ def _method_of(data: PlainData) -> Explainer:
     if "fitted" not in data:
         return explainers.make(name, settings)
     saved = PlainData(data.mapping("fitted"), "fitted")
-    fitted: Explainer = learned_methods.get(name).load(saved.text("folder"), digest=saved.text("digest"))
+    fitted: Explainer = learned_methods.get(name).from_folder(
+        saved.text("folder"), digest=saved.text("digest")
+    )
     return replace_settings(fitted, settings)
 
 

@@ -1,6 +1,6 @@
-"""The page views of the web app: one file for each, which registers a class.
+"""Page views of the web app, one registered class per file.
 
-A view has a title in the navigation, a path, and the routes that it answers. To add one from another package:
+A view has a title in the navigation, a path, and routes. To add one from another package:
 
 1. Write a class and register it::
 
@@ -30,7 +30,7 @@ A view has a title in the navigation, a path, and the routes that it answers. To
 
 Templates escape values. Files that a page loads, such as scripts, are named in `View.files` and served under
 ``/static/``. A view may read the models (``site.models``) and the saved explanations (``site.saved``); run
-slow work with ``asyncio.to_thread``. The answer to an error of this package is its message.
+slow work with ``asyncio.to_thread``. An error of this package is answered with its message.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from pertinent.app.site import Site
 
 Routes: TypeAlias = Mapping[tuple[str, str], Callable[..., Coroutine[Any, Any, Response]]]
-"""By HTTP method and path, what answers a request."""
+"""Endpoints by HTTP method and path."""
 
 
 class View(ABC):
@@ -78,12 +78,12 @@ class View(ABC):
 
     @property
     def is_available(self) -> bool:
-        """Return whether the site has what the view shows."""
+        """Whether the site has the data that the view shows."""
         return True
 
     @abstractmethod
     def routes(self) -> Routes:
-        """Return what answers each request, by HTTP method and path."""
+        """Return the endpoints of the view."""
 
     def render(self, template: str, **context: Any) -> Response:
         """Return a page from a template, ``package:file``, with the navigation."""

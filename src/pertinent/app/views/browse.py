@@ -1,4 +1,4 @@
-"""The view of saved explanations: search, filter and sort them, and see one of them."""
+"""View of saved explanations: a searchable list, and a page for each input."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class BrowseView(View):
 
     @property
     def is_available(self) -> bool:
-        """Return whether there are saved explanations."""
+        """Whether there are saved explanations."""
         return self.site.saved is not None
 
     @property
@@ -32,7 +32,7 @@ class BrowseView(View):
         return {("GET", self.path): self.page, ("GET", "/browse/{number}"): self.one}
 
     async def page(self, request: Request) -> Response:
-        """Return the list that a query describes."""
+        """Return the list, filtered and sorted by the query."""
         filter = Filter.from_query(dict(request.query_params))
         context = await asyncio.to_thread(self.saved.list_view, filter)
         return self.render("pertinent.app:browse.html", **context)

@@ -1,4 +1,4 @@
-"""The view of methods side by side: what was measured, and what it cost."""
+"""View that compares methods by metrics and cost."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CompareView(View):
 
     @property
     def is_available(self) -> bool:
-        """Return whether several methods were measured."""
+        """Whether several methods were measured."""
         return self.comparison is not None and self.comparison.is_available
 
     def routes(self) -> Routes:

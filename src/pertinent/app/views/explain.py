@@ -1,4 +1,4 @@
-"""The view that explains one input: a form, and a result that is refined while it is shown."""
+"""View that explains one input: a form, and a result that is refined while it is shown."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from pertinent.results.explanation import Explanation
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
-_PATIENCE = 0.25
-"""Seconds between two partial results that are sent to the page."""
+_UPDATE_INTERVAL = 0.25
+"""Minimum number of seconds between two partial results."""
 
 
 @views.register("explain")
 class ExplainView(View):
-    """Explains one input with a model of the page."""
+    """Explains one input with a model of the web app."""
 
     title, path, order = "Explain", "/", 1
     files = ("pertinent.app:static/explain.js", "pertinent.rendering.html:overlay.js")
@@ -54,7 +54,7 @@ class ExplainView(View):
         }
 
     async def page(self, text: str | None = None, saved: int | None = None) -> Response:
-        """Return the page, which begins with a text or with the input of a saved explanation."""
+        """Return the page, filled with a text or with the input of a saved explanation if requested."""
         start: dict[str, Any] = {}
         if text is not None:
             start = {"input": {"text": text}}
@@ -80,20 +80,20 @@ class ExplainView(View):
         return await asyncio.to_thread(render)
 
     async def methods(self, request: Request) -> Response:
-        """Return the options of methods, those disabled that cannot explain the input within the budget."""
+        """Return the options of methods; those that cannot explain the input are disabled."""
         served, form = await asyncio.to_thread(self._form, await request.body())
         methods = await asyncio.to_thread(served.methods, form)
         return _html("methods.html", methods=methods, form=form)
 
     async def explain(self, request: Request) -> Response:
-        """Return an explanation while it is refined, as server-sent events; a disconnect cancels it."""
+        """Stream an explanation while it is refined, as server-sent events; a disconnect cancels it."""
         served, form = await asyncio.to_thread(self._form, await request.body())
         admission = self.site.queue.enter()
         events = _limited(self._events(served, form, admission), served.limits.seconds)
         return _EventStream(events, admission.leave)
 
     async def without(self, request: Request) -> Response:
-        """Return the model's answer to the input of a result without some features."""
+        """Return the prediction for the input of a result with some features removed."""
         plain = PlainData(await asyncio.to_thread(_plain, await request.body()), "request")
         result = self.results.get(plain.value("id"))
         features = list(plain.value("features", tuple[Annotated[int, Index], ...]))
@@ -110,18 +110,18 @@ class ExplainView(View):
             admission.leave()
 
     async def column(self, id: str, column: int) -> Response:
-        """Return a result with its scores for a class, or for a token of the answer."""
+        """Return a result with its scores for a class or an answer token."""
         return HTMLResponse(await asyncio.to_thread(self.results.get(id).card, column))
 
     async def difference(self, id: str, other: str) -> Response:
-        """Return how the prediction of a result differs from that of another."""
+        """Return the difference between the predictions of two results."""
         return PlainTextResponse(self.results.get(id).difference(self.results.get(other)))
 
     def _form(self, body: bytes) -> tuple[ServedModel, ExplainForm]:
         return self._read(_plain(body))
 
     def _read(self, plain: Mapping[str, Any]) -> tuple[ServedModel, ExplainForm]:
-        """Decode a form, and find its model."""
+        """Return a decoded form and its model."""
         models, name = self.site.models, plain.get("model")
         limits = models[name].limits if isinstance(name, str) and name in models else Limits()
         form = read_form(plain, limits)
@@ -161,7 +161,7 @@ class ExplainView(View):
 
 
 class _EventStream(StreamingResponse):
-    """Server-sent events; `at_end` is called when they end in any way, even before the first."""
+    """Server-sent events; `at_end` is called when they end, even before the first."""
 
     media_type = "text/event-stream"
 
@@ -180,9 +180,9 @@ class _EventStream(StreamingResponse):
 async def _updates(
     served: ServedModel, form: ExplainForm, input: Input
 ) -> AsyncIterator[int | tuple[Explanation, bool]]:
-    """Yield the number of evaluations, partial explanations, and the final one, with whether it is that.
+    """Yield the number of evaluations so far, and pairs of an explanation and whether it is final.
 
-    The page gets the latest of them, as often as it can show them.
+    Only the latest update is kept, so that a slow client skips intermediate ones.
     """
     loop, changed = asyncio.get_running_loop(), asyncio.Event()
     latest: dict[str, Any] = {}
@@ -209,14 +209,14 @@ async def _updates(
                 yield latest.pop("progress")
             if "partial" in latest:
                 yield latest.pop("partial"), False
-            await asyncio.sleep(_PATIENCE)
+            await asyncio.sleep(_UPDATE_INTERVAL)
         yield future.result(), True
     finally:
         future.cancel()
 
 
 async def _limited(events: AsyncGenerator[str, None], seconds: float) -> AsyncIterator[str]:
-    """Yield events; cancel their source after some seconds, and say so."""
+    """Yield events; after `seconds`, cancel their source and yield a failure."""
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
     try:
@@ -225,7 +225,9 @@ async def _limited(events: AsyncGenerator[str, None], seconds: float) -> AsyncIt
     except StopAsyncIteration:
         return
     except TimeoutError:
-        yield _event("failed", reason=f"It took more than {seconds:g} seconds: choose a smaller budget.")
+        yield _event(
+            "failed", reason=f"It took longer than the limit of {seconds:g} seconds: reduce the budget."
+        )
     finally:
         await events.aclose()
 
@@ -236,7 +238,7 @@ def _plain(body: bytes) -> dict[str, Any]:
         plain = json.loads(body)
         json.dumps(plain, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
-        raise InputError("The request holds half a character (a lone surrogate): replace it.") from error
+        raise InputError("The request contains a lone surrogate: replace it.") from error
     except (ValueError, RecursionError) as error:
         raise InputError("The request is not JSON.") from error
     if not isinstance(plain, dict):

@@ -1,4 +1,4 @@
-"""The view of a model compared with the right answers."""
+"""View of the quality of a model."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pertinent.app.views import Routes, View, views
 
 @views.register("model")
 class ModelView(View):
-    """Shows how often the model is right, and for which inputs."""
+    """Shows the accuracy of the model by class and by cohort."""
 
     title, path, order = "Model", "/model", 3
 
     @property
     def is_available(self) -> bool:
-        """Return whether right answers are known."""
+        """Whether true answers are available."""
         return self.site.saved is not None and self.site.saved.has_answers
 
     def routes(self) -> Routes:
