@@ -432,5 +432,5 @@ def test_settings_and_budgets():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_function_has_no_gradients(method):
-    with pytest.raises(ModelError, match="only transformers and torch modules have; choose one"):
+    with pytest.raises(ModelError, match="only transformers and torch modules have; choose"):
         pertinent.explain(lambda rows: [[0.4, 0.6] for _ in rows], [1.0, 2.0], method=method, budget=10)

@@ -390,7 +390,7 @@ def test_explanations_are_saved_and_measured_again(model, tmp_path):
 def test_truncation_names_the_setting(caplog):
     with caplog.at_level(logging.WARNING):
         e = pertinent.explain(wrapped(long_texts="truncate"), TEXT, method="leave-one-out")
-    assert "long_texts='windows' reads all of it" in caplog.text
+    assert "long_texts='windows' reads the whole text" in caplog.text
     assert e.notes == ("truncated to 20 tokens: 18 of 73 words are seen",)
 
 
