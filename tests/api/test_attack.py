@@ -294,7 +294,7 @@ def test_labels_are_attacked_one_by_one_and_have_no_aim():
         assert found.radii[0] == pytest.approx(exact, rel=0.02)
         after = module(torch.tensor(found.perturbed[0]).float())[label].item()
         assert (after >= 0) != (scores[label] >= 0)
-        with pytest.raises(SettingError, match="exclude each other"):
+        with pytest.raises(SettingError, match="mutually exclusive"):
             attack_radius(model, x, toward=0, progress=False)
 
 

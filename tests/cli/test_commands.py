@@ -552,7 +552,7 @@ def test_a_removal_takes_settings():
     assert make_removal("mask-token").name == "mask-token"
     with pytest.raises(SettingError, match="sampels"):
         make_removal("uniform-noise:sampels=5")
-    with pytest.raises(SettingError, match="must be like uniform-noise:setting=value"):
+    with pytest.raises(SettingError, match="must be written as uniform-noise:setting=value"):
         make_removal("uniform-noise:samples")
     with pytest.raises(SettingError, match="a whole number"):
         make_removal("uniform-noise:samples=many")

@@ -269,7 +269,7 @@ def test_training_is_recommended_only_for_text_models():
     check = pertinent.check_removal(model, rows, (certain(rows)[:, 1] > 0).astype(int), progress=False)
     assert check.needs_training and not check.trainable
     assert "trained counterfactually" not in check.recommendation
-    assert "refit the model to data in which columns are removed" in check.recommendation
+    assert "refit the model on data in which columns are removed" in check.recommendation
     assert not type(check).from_dict(check.to_dict()).trainable
 
 
@@ -315,7 +315,7 @@ def test_one_failing_input_does_not_stop_the_others():
     assert {row.input for row in check.rows} == {0, 4}
     assert [f.index for f in check.failures] == [1, 2, 3]
     assert check.failures[0].reason == "mask-token: The model raised RuntimeError: no theta!"
-    assert "only one feature" in check.failures[2].reason
+    assert "at least 2 features" in check.failures[2].reason
     assert len(check.rows) == 2 * 2 * 4
 
 
@@ -507,7 +507,7 @@ def test_attach_warns_of_unchecked_removals(check, caplog):
     assert check.attach(e).warnings == ()
     assert "was not checked" in caplog.text
     other = pertinent.explain(afraid_of_masks, TEXTS[0], "leave-one-out")
-    with pytest.raises(InputError, match="check the model that was explained"):
+    with pytest.raises(InputError, match="run the check on the explained model"):
         check.attach(other)
 
 

@@ -117,8 +117,8 @@ def test_no_field_may_be_missing(saved, kind):
     ("change", "message"),
     [
         ({"format": "pertinent stability 1"}, "`format` is 'pertinent stability 1'"),
-        ({"kind": "diagnostic"}, "holds no result that this version"),
-        ({"kind": []}, "holds no result that this version"),
+        ({"kind": "diagnostic"}, "contains no result that this version"),
+        ({"kind": []}, "contains no result that this version"),
         ({"columns": [["input"]]}, "`columns` must be a list of strings"),
         ({"rows": [3]}, "`rows` must be a list, but got 3"),
         ({"rows": []}, "`rows` must be at least one"),

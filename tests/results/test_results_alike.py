@@ -143,7 +143,7 @@ def test_a_damaged_evaluation_says_what_is_wrong(results, tmp_path, change, said
 def test_other_json_files_are_refused(tmp_path):
     for text in ("{}", "[]", '{"format": 3}', '{"format": "pertinent novel 1"}'):
         (tmp_path / "x.json").write_text(text)
-        with pytest.raises(FileError, match="holds no result"):
+        with pytest.raises(FileError, match="contains no result"):
             pertinent.read(tmp_path / "x.json")
 
 
