@@ -219,7 +219,7 @@ def test_values_that_overflow_are_failures(method):
     )
     for found in pertinent.explain_iter(model, rows[:5], method, removal="background:rows=20"):
         if isinstance(found, pertinent.Failure):
-            assert "too large to compute with" in found.reason
+            assert "the model's outputs are too large" in found.reason
         else:
             assert np.isfinite(found.scores).all()
 
@@ -290,7 +290,7 @@ def test_invalid_metrics(model, explanation, metrics):
 
 
 def test_evaluation_requires_the_explained_model(bert):
-    with pytest.raises(InputError, match="evaluate with the model that was explained"):
+    with pytest.raises(InputError, match="evaluate with the explained model"):
         pertinent.evaluate(bert, pertinent.explain(sentiment, "w1 bad"))
 
 
@@ -357,7 +357,7 @@ def test_files_that_cannot_be_read_or_written(explanation, tmp_path):
     for call, message in {
         lambda: pertinent.read(tmp_path / "missing.parquet"): "There is no file",
         lambda: pertinent.read(tmp_path / "half.parquet"): "damaged",
-        lambda: pertinent.read(tmp_path / "other.parquet"): "holds no explanations",
+        lambda: pertinent.read(tmp_path / "other.parquet"): "contains no explanations",
         lambda: explanation.save(tmp_path / "nowhere" / "e.parquet"): "no folder",
         lambda: pertinent.explain(sentiment, ["not bad"], out=tmp_path / "run.csv"): "must end in .parquet",
         lambda: pertinent.explain(sentiment, ["not bad"], out=tmp_path / "run.json"): "must end in .parquet",

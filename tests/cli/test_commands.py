@@ -419,11 +419,11 @@ def test_a_finished_run_is_read_and_no_other_takes_its_place(run, tmp_path):
     written = (tmp_path / "out.parquet").read_bytes()
     assert run(*command) == (0, out, "")  # to the second that the model took
     for other, reason in (
-        (["explain", TEXT, *FAST], "was begun with other inputs"),
-        (["explain", TEXT, "w7 w8 w8", *FAST], "was begun with other inputs"),
-        (["explain", TEXT, "w7 w8 w9", *FAST, "--seed", "1"], "holds another run"),
-        (["explain", TEXT, "w7 w8 w9", *FAST, "--removal", "mask-token"], "holds another run"),
-        (["compare", TEXT, "w7 w8 w9", "--methods", "leave-one-out,random"], "holds another run"),
+        (["explain", TEXT, *FAST], "was started with other inputs"),
+        (["explain", TEXT, "w7 w8 w8", *FAST], "was started with other inputs"),
+        (["explain", TEXT, "w7 w8 w9", *FAST, "--seed", "1"], "contains another run"),
+        (["explain", TEXT, "w7 w8 w9", *FAST, "--removal", "mask-token"], "contains another run"),
+        (["compare", TEXT, "w7 w8 w9", "--methods", "leave-one-out,random"], "contains another run"),
     ):
         code, out, err = run(*other, "--out", "out.parquet")
         assert (code, out) == (2, "")
@@ -432,7 +432,7 @@ def test_a_finished_run_is_read_and_no_other_takes_its_place(run, tmp_path):
     pertinent.read("out.parquet").save("saved.parquet")
     code, _, err = run("explain", TEXT, *FAST, "--out", "saved.parquet")
     assert code == 2
-    assert "is not a run that could be continued" in err
+    assert "is not a run that can be resumed" in err
 
 
 def test_same_as_the_library(run, folder):

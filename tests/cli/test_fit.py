@@ -199,7 +199,7 @@ def test_inputs_that_cannot_be_used_are_left_out_and_listed(run):
         ),
         (["--out", "new", "--teacher-explanations", "no.parquet"], "There is no file 'no.parquet'"),
         (["--out", "new", "--column", "text"], "Unknown column 'text'. Known: review, stars"),
-        (["--out", "new", "--model", "fitted"], "'fitted' holds an explainer, not a model"),
+        (["--out", "new", "--model", "fitted"], "'fitted' contains an explainer, not a model"),
     ],
 )
 def test_bad_usage(run, arguments, message):

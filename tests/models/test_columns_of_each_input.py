@@ -132,7 +132,7 @@ def test_an_explanation_of_other_columns_is_not_evaluated():
             return tuple(name.upper() for name in super().columns_of(input))
 
     found = pertinent.explain(WordCounts(), TEXTS[0], "leave-one-out")
-    with pytest.raises(InputError, match="The explanation is of a, b, c, but this model knows A, B, C"):
+    with pytest.raises(InputError, match="The explanation has the columns a, b, c, but this model has A, B, C"):
         pertinent.evaluate(Renamed(), found, metrics=["comprehensiveness"])
 
 

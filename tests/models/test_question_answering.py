@@ -652,7 +652,7 @@ def test_attacks_need_a_decision(model):
 
 
 def test_a_scale_of_logits_is_refused(model):
-    with pytest.raises(SettingError, match="of plain values, which have no probabilities"):
+    with pytest.raises(SettingError, match="with plain values, which have no probabilities"):
         pertinent.explain(model, PAIR, method="kernel-shap", scale="logit")
 
 

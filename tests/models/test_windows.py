@@ -384,7 +384,7 @@ def test_explanations_are_saved_and_measured_again(model, tmp_path):
     other = pertinent.evaluate(wrapped(long_texts="truncate"), read, metrics=["sufficiency"])
     (failure,) = other.failures
     assert failure.index == 0
-    assert "has 73 features, but this model sees 18" in failure.reason
+    assert "has 73 features, but this model finds 18" in failure.reason
 
 
 def test_truncation_names_the_setting(caplog):

@@ -165,7 +165,7 @@ def test_a_folder_is_remembered(model, mlm, tmp_path):
     np.testing.assert_allclose(e.scores, given.scores, atol=1e-6)
     e.save(tmp_path / "e.parquet")
     again = pertinent.read(tmp_path / "e.parquet")
-    with pytest.raises(SettingError, match="this is not opened"):
+    with pytest.raises(SettingError, match="is not opened"):
         pertinent.evaluate(model, again)
     assert pertinent.evaluate(model, again, removal=removal).rows
     assert removal.bind(model).filler is Marginalize(str(tmp_path)).bind(model).filler  # loaded once

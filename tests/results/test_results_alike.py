@@ -127,7 +127,7 @@ MEASURED = {"explanation": 0, "method": "lime", "metric": "deletion", "sparsity"
     ("change", "said"),
     [
         ({"format": "pertinent stability 1"}, "damaged or holds no evaluation: `format`"),
-        ({"rows": [MEASURED | {"explanation": 9}]}, "`rows` must be of the explanations"),
+        ({"rows": [MEASURED | {"explanation": 9}]}, "`rows` must be about existing explanations"),
         ({"rows": [MEASURED | {"metric": "other"}]}, "`rows` must be of sufficiency, deletion"),
         ({"better": {"deletion": "sideways"}}, "better.deletion"),
         ({"failures": [{"index": 0}]}, r"failures\[0\]\.reason"),
@@ -181,7 +181,7 @@ def test_one_metric_with_two_settings(tmp_path):
     assert {metric for _, metric, _, _ in found.summary()} == set(names)
     for name in names:
         assert name in found.to_html()
-    with pytest.raises(pertinent.PertinentError, match="sufficiency is named twice with the same settings"):
+    with pytest.raises(pertinent.PertinentError, match="sufficiency is listed twice with the same settings"):
         pertinent.evaluate(sentiment, es, ["sufficiency", "sufficiency"])
 
 
