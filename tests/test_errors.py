@@ -296,7 +296,7 @@ def test_evaluation_requires_the_explained_model(bert):
 
 @pytest.mark.parametrize("target", [np.array(["0", "1"]), np.array([0]), torch.tensor([0, 1]), [0], None, {}])
 def test_a_class_must_be_one_name_or_number(explanation, target):
-    with pytest.raises(InputError, match="name or number"):
+    with pytest.raises(InputError, match="must be a name or an index"):
         explanation.for_class(target)
 
 

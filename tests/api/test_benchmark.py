@@ -117,7 +117,9 @@ def test_a_method_cannot_be_left_out_of_a_run_that_is_not_finished(models, tmp_p
 
     with pytest.raises(KeyboardInterrupt):
         pertinent.benchmark({"films": TEXTS}, models, ["random", "lime"], out=tmp_path, progress=stop)
-    with pytest.raises(FileError, match="started with lime as well, and is not finished: also pass it, or choose"):
+    with pytest.raises(
+        FileError, match="started with lime as well, and is not finished: also pass it, or choose"
+    ):
         pertinent.benchmark({"films": TEXTS}, models, ["random"], out=tmp_path)
 
 

@@ -202,7 +202,9 @@ def test_no_fitted_method_is_loaded_because_a_file_names_its_folder(tmp_path, sc
     fitted.save(tmp_path / "fitted")
     pertinent.compare(model, ROWS, ["lime", fitted], out=out, **words)
     monkeypatch.setattr(type(fitted), "from_folder", Mock(side_effect=AssertionError))
-    with pytest.raises(FileError, match="amortized-shapley, which cannot be recreated from a file: pass the method as well"):
+    with pytest.raises(
+        FileError, match="amortized-shapley, which cannot be recreated from a file: pass the method as well"
+    ):
         pertinent.compare(model, ROWS, ["lime"], out=out, **words)
     assert len(pertinent.compare(model, ROWS, ["lime", fitted], out=out, **words).explanations) == 20
 

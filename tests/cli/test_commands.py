@@ -486,7 +486,7 @@ def test_evaluation_needs_the_same_model(run, tmp_path):
     run("explain", "--row", ROW, *FAST, "--out", "row.parquet")
     code, _, err = run("evaluate", "row.parquet", "--model", "sentiment")
     assert code == 2
-    assert "pass their model by --model" in err
+    assert "pass their model with --model" in err
     (tmp_path / "half.parquet").write_bytes((tmp_path / "row.parquet").read_bytes()[:100])
     code, _, err = run("evaluate", "half.parquet")
     assert code == 2

@@ -80,7 +80,7 @@ def test_the_meter_counts_distinct_masks_and_enforces_the_budget():
     assert meter.evaluations == 2
     (done,) = Engine(model).run([job(model, [1.0, 2.0], Meter(2).watch(asks([[1, 0], [0, 1]], [[0, 0]])))])
     assert isinstance(done.error, BudgetError)
-    assert "asked for 3 evaluations, but its budget is 2" in str(done.error)
+    assert "requested 3 evaluations, but its budget is 2" in str(done.error)
 
 
 def test_branches_of_a_fork_run_side_by_side_with_a_budget_each():

@@ -132,13 +132,15 @@ def test_an_explanation_of_other_columns_is_not_evaluated():
             return tuple(name.upper() for name in super().columns_of(input))
 
     found = pertinent.explain(WordCounts(), TEXTS[0], "leave-one-out")
-    with pytest.raises(InputError, match="The explanation has the columns a, b, c, but this model has A, B, C"):
+    with pytest.raises(
+        InputError, match="The explanation has the columns a, b, c, but this model has A, B, C"
+    ):
         pertinent.evaluate(Renamed(), found, metrics=["comprehensiveness"])
 
 
 def test_what_needs_common_columns_says_so():
     model = WordCounts(Classes())
-    with pytest.raises(ModelError, match="A check needs a model that has the same classes for every input"):
+    with pytest.raises(ModelError, match="A check needs a model with the same classes for every input"):
         pertinent.check_removal(model, TEXTS)
     with pytest.raises(ModelError, match="differ between inputs"):
         pertinent.fit(model, TEXTS, method="amortized-shapley", progress=False)

@@ -87,7 +87,7 @@ def _coincidences(values: Floats) -> tuple[Ints, Floats]:
     """
     table = np.asarray(values, dtype=np.float64)
     if table.ndim != 2:
-        raise InputError(f"`values` must have the shape (people, units), got {table.shape}.")
+        raise InputError(f"`values` must have shape (people, units), got {table.shape}.")
     answers = np.unique(table[~np.isnan(table)])
     counts = (table[:, :, None] == answers).sum(axis=0)
     is_rated = counts.sum(axis=1) > 1

@@ -151,7 +151,7 @@ def _table(values: Floats) -> Floats:
     """Return a table (seeds, inputs) without empty rows and columns, in a canonical order."""
     table = np.asarray(values, dtype=np.float64)
     if table.ndim not in (1, 2):
-        raise InputError(f"`values` must have the shape (inputs,) or (seeds, inputs), got {table.shape}.")
+        raise InputError(f"`values` must have shape (inputs,) or (seeds, inputs), got {table.shape}.")
     table = np.atleast_2d(table)
     if np.isinf(table).any():
         raise InputError("`values` must be finite, or NaN where they are missing.")
