@@ -135,7 +135,7 @@ def test_what_a_study_cannot_be_made_of(explanations, tmp_path, study):
         "random",
         features="pixels",
     )
-    with pytest.raises(InputError, match="at most 400 parts .* got 900"):
+    with pytest.raises(InputError, match=r"at most 400 parts .* got 900"):
         pertinent.create_study(pixels, out, kinds=["mark"])
     values = pertinent.explain(
         pertinent.wrap(lambda texts: predict(texts)[:, 0], kind="text", output="value"),

@@ -153,7 +153,7 @@ def test_tables_and_picture(study):
     lines = [line for line in text.splitlines() if " − " in line]
     assert all(line.endswith("| – |") for line in lines if "| rating |" in line)
     assert all("| 24 | p " in line for line in lines if "| precision at k |" in line)
-    assert "With fewer than 8 people" in text and f"with {study.cycle} people" in text
+    assert "fewer than 8 participants" in text and f"multiple of {study.cycle} participants" in text
     frame = report.to_dataframe()
     assert set(frame["measure"]) >= {"accuracy", "preferred", "precision at k", "rating"}
     assert len(report.plot().axes) == 6

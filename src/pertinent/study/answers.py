@@ -143,10 +143,10 @@ class Answers:
         data = verify_checksum(json.loads(line), "answer")
         number, n_read = data.value("question", Index), len(person.answers)
         if not n_read <= number < len(person.questions):
-            raise InputError(f"question {number} is answered already or was not asked")
+            raise InputError(f"question {number} has an answer already or does not exist")
         question = person.questions[number]
         if {name: data.value(name) for name in encode(question)} != encode(question):
-            raise InputError("it is not about the question that was asked")
+            raise InputError("its question differs from that of the participant")
         answer = self.study.check_answer(question, data.value("answer"))
         person.damaged.update(range(n_read, number))
         person.answers += [*[None] * (number - n_read), answer]

@@ -282,8 +282,8 @@ def report_study(
     """
     study = study if isinstance(study, Study) else Study.read(study)
     answers = Answers(study)
-    everybody = [person for person in answers.people.values() if person.answers]
-    people = [person for person in everybody if person.failed_checks <= failed_checks]
+    participants = [person for person in answers.people.values() if person.answers]
+    people = [person for person in participants if person.failed_checks <= failed_checks]
     answered = [
         (row, question, answer) for row, person in enumerate(people) for question, answer in person.answered
     ]
@@ -292,7 +292,7 @@ def report_study(
         title=study.description.title,
         people=len(people),
         finished=sum(person.is_done for person in people),
-        excluded=tuple(_names(person for person in everybody if person not in people)),
+        excluded=tuple(_names(person for person in participants if person not in people)),
         cycle=study.cycle,
         measured=tuple(measured),
         differences=tuple(differences),
