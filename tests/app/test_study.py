@@ -290,7 +290,7 @@ def test_who_was_answering_goes_on_after_the_server_was_killed(study):
 def test_settings_are_checked(study):
     with pytest.raises(SettingError, match="`host` must be the address"):
         pertinent.serve_study(study.folder, host="0.0.0.0")
-    with pytest.raises(FileError, match="is no study"):
+    with pytest.raises(FileError, match="is not a study"):
         pertinent.serve_study(study.folder.parent)
 
 
@@ -306,7 +306,7 @@ def test_on_the_command_line(explanations, tmp_path, capsys):
     picture, json = tmp_path / "study.png", tmp_path / "study.json"
     assert main(["study", "report", str(folder), "--plot", str(picture), "--json", str(json)]) == 0
     said = capsys.readouterr().out
-    assert "6 people, of whom 6 answered everything." in said and "Krippendorff's alpha" in said
+    assert "6 participants, 6 finished." in said and "Krippendorff's alpha" in said
     assert picture.stat().st_size > 5000 and '"accuracy"' in json.read_text()
     assert main(["study"]) == 2
     assert main(["study", "creat"]) == 2

@@ -102,7 +102,7 @@ def test_a_folder_of_explanations_and_texts_that_only_one_method_explained(expla
     study = pertinent.create_study([tmp_path / "folder", random], tmp_path / "study")
     assert study.description.inputs == 7
     assert study.description.methods == ("leave-one-out", "random")
-    assert "9 inputs that not every method explained are left out." in caplog.text
+    assert "9 inputs were omitted" in caplog.text
 
 
 def test_the_example_of_the_docs_is_a_study():
@@ -113,21 +113,21 @@ def test_the_example_of_the_docs_is_a_study():
 
 def test_what_a_study_cannot_be_made_of(explanations, tmp_path, study):
     out = tmp_path / "other"
-    with pytest.raises(FileError, match="not empty"):
+    with pytest.raises(FileError, match="must be new or empty"):
         pertinent.create_study(explanations, study.folder)
     with pytest.raises(SettingError, match="Did you mean 'guess'"):
         pertinent.create_study(explanations, out, kinds=["gues"])
     with pytest.raises(SettingError, match="at least two methods"):
         pertinent.create_study(pertinent.Explanations([e for e in explanations if e.method == "random"]), out)
-    with pytest.raises(InputError, match="2 were explained by every method"):
+    with pytest.raises(InputError, match="got 2"):
         pertinent.create_study(explanations[:6], out)
     other = replace(explanations[0], target=1 - explanations[0].target)
-    with pytest.raises(InputError, match="explain it without target"):
+    with pytest.raises(InputError, match="explain it without `target`"):
         pertinent.create_study(pertinent.Explanations([other]), out)
     rows = pertinent.explain(
         pertinent.wrap(lambda rows: [[0.5, 0.5]] * len(rows), kind="table"), [[1.0, 2.0]], "leave-one-out"
     )
-    with pytest.raises(InputError, match="one kind of input, but got text and table"):
+    with pytest.raises(InputError, match="inputs of one kind, got text and table"):
         pertinent.create_study([explanations, rows], out)
     pixels = pertinent.explain(
         pertinent.wrap(lambda images: [[0.5, 0.5]] * len(images), kind="image"),
@@ -135,7 +135,7 @@ def test_what_a_study_cannot_be_made_of(explanations, tmp_path, study):
         "random",
         features="pixels",
     )
-    with pytest.raises(InputError, match="at most 400 parts of an image, but there are 900"):
+    with pytest.raises(InputError, match=r"at most 400 parts .* got 900"):
         pertinent.create_study(pixels, out, kinds=["mark"])
     values = pertinent.explain(
         pertinent.wrap(lambda texts: predict(texts)[:, 0], kind="text", output="value"),
@@ -152,7 +152,7 @@ def test_what_is_no_study(tmp_path, study):
         pertinent.report_study(tmp_path)
     file = study.folder / "study.json"
     file.write_text(file.read_text().replace('"guess"', '"gues"'))
-    with pytest.raises(FileError, match="damaged or holds no study"):
+    with pytest.raises(FileError, match="damaged or not a study"):
         pertinent.report_study(study.folder)
 
 

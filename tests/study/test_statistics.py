@@ -147,13 +147,13 @@ def test_tables_and_picture(study):
     take_part(study, 5, by_the_words)
     report = pertinent.report_study(study.folder)
     text = report.to_markdown()
-    assert "5 people, of whom 5 answered everything." in text
+    assert "5 participants, 5 finished." in text
     assert "| leave-one-out | " in text and "Krippendorff's alpha" in text
-    assert "fewer than 20 inputs can be compared" in text
+    assert "fewer than 20 inputs" in text
     lines = [line for line in text.splitlines() if " − " in line]
     assert all(line.endswith("| – |") for line in lines if "| rating |" in line)
     assert all("| 24 | p " in line for line in lines if "| precision at k |" in line)
-    assert "With fewer than 8 people" in text and f"with {study.cycle} people" in text
+    assert "fewer than 8 participants" in text and f"multiple of {study.cycle} participants" in text
     frame = report.to_dataframe()
     assert set(frame["measure"]) >= {"accuracy", "preferred", "precision at k", "rating"}
     assert len(report.plot().axes) == 6
@@ -163,6 +163,6 @@ def test_tables_and_picture(study):
 def test_nobody_has_answered(study):
     report = pertinent.report_study(study.folder)
     assert report.people == 0 and report.measured == ()
-    assert "0 people" in report.to_markdown()
+    assert "0 participants" in report.to_markdown()
     with pytest.raises(pertinent.PertinentError, match="no answers"):
         report.plot()

@@ -159,55 +159,55 @@ class ExplanationBrowser:
             orders[f"best {measure.name} first"] = _by_measure(measure.name, -sign)
         return orders
 
-    def select(self, wanted: Filter) -> list[_Row]:
+    def select(self, filter: Filter) -> list[_Row]:
         """Return the rows that match a filter, in its order."""
-        words = wanted.q.casefold().split()
+        words = filter.q.casefold().split()
         rows = [
             row
             for row in self._rows
-            if row.explanation.method == (wanted.method or self.methods[0])
-            and wanted.predicted in ("", row.predicted)
-            and wanted.right in ("", str(row.right))
-            and (not wanted.feature or wanted.feature in row.features)
+            if row.explanation.method == (filter.method or self.methods[0])
+            and filter.predicted in ("", row.predicted)
+            and filter.right in ("", str(row.right))
+            and (not filter.feature or filter.feature in row.features)
             and all(word in row.text for word in words)
         ]
-        order = self.orders(wanted.method or self.methods[0], wanted.feature).get(wanted.sort)
+        order = self.orders(filter.method or self.methods[0], filter.feature).get(filter.sort)
         return rows if order is None else sorted(rows, key=order)
 
-    def list_view(self, wanted: Filter) -> dict[str, Any]:
+    def list_view(self, filter: Filter) -> dict[str, Any]:
         """Return the context of the list page: global importance and one page of matching rows."""
-        if wanted.method and wanted.method not in self.methods:
-            raise unknown("method", wanted.method, self.methods)
-        rows, method = self.select(wanted), wanted.method or self.methods[0]
+        if filter.method and filter.method not in self.methods:
+            raise unknown("method", filter.method, self.methods)
+        rows, method = self.select(filter), filter.method or self.methods[0]
         of_method = [row for row in self._rows if row.explanation.method == method]
-        shown = rows[wanted.page * _ROWS_PER_PAGE :][:_ROWS_PER_PAGE]
-        importance = self._importance(method, wanted.predicted, wanted.by)
+        shown = rows[filter.page * _ROWS_PER_PAGE :][:_ROWS_PER_PAGE]
+        importance = self._importance(method, filter.predicted, filter.by)
         return {
             "saved": self,
-            "wanted": wanted,
+            "filter": filter,
             "method": method,
             "predictions": sorted({row.predicted for row in of_method}),
             "rights": sorted({row.right for row in of_method if isinstance(row.right, str)}),
-            "orders": list(self.orders(method, wanted.feature)),
+            "orders": list(self.orders(method, filter.feature)),
             "groupings": self.groupings(method),
-            "importance": importance and self._global_card(importance, wanted),
+            "importance": importance and self._global_card(importance, filter),
             "n": len(rows),
             "n_all": len(of_method),
             "rows": [(row, *_cells(row)) for row in shown],
             "measures": list(dict.fromkeys(m.name for row in shown for m in say.measures(row.explanation))),
-            "first": wanted.page * _ROWS_PER_PAGE,
+            "first": filter.page * _ROWS_PER_PAGE,
             "last_page": max(0, (len(rows) - 1) // _ROWS_PER_PAGE),
         }
 
     def model_view(self, column: str, target: str) -> dict[str, Any]:
         """Return the context of the model page, from the explanations of the first method."""
-        wanted = Filter(method=self.methods[0])
-        importance = self._importance(wanted.method, "")
-        worst = f"{wanted.url(sort=WORST[self._report.is_value])}#list"
+        filter = Filter(method=self.methods[0])
+        importance = self._importance(filter.method, "")
+        worst = f"{filter.url(sort=WORST[self._report.is_value])}#list"
         return self._report.view(column, target) | {
-            "url": wanted.url,
+            "url": filter.url,
             "worst": worst,
-            "importance": importance and importance_card(importance, lambda name: wanted.url(feature=name)),
+            "importance": importance and importance_card(importance, lambda name: filter.url(feature=name)),
         }
 
     @cached_property
@@ -244,10 +244,10 @@ class ExplanationBrowser:
         return names + (list(first.features) if first.input.has_columns else [])
 
     @staticmethod
-    def _global_card(importance: Importance, wanted: Filter) -> Markup:
-        if wanted.view == "beeswarm" and importance.is_signed:
+    def _global_card(importance: Importance, filter: Filter) -> Markup:
+        if filter.view == "beeswarm" and importance.is_signed:
             return swarm_card(importance)
-        return importance_card(importance, lambda name: f"{wanted.url(feature=name)}#list")
+        return importance_card(importance, lambda name: f"{filter.url(feature=name)}#list")
 
     def _importance_of(self, method: str, predicted: str, by: str = "") -> Importance | None:
         rows = [row for row in self._rows if row.explanation.method == method]

@@ -159,7 +159,7 @@ def question_view(study: Study, question: StudyQuestion) -> dict[str, Any]:
     drawing, none = drawing_of(e.input), np.zeros(e.input.n_features, dtype=np.bool_)
     chosen = [study.highlighted(question.input, method) for method in question.methods]
     masks = [np.isin(np.arange(e.input.n_features), features) for features in chosen]
-    alone = question.kind == "guess"
+    is_guess = question.kind == "guess"
     return {
         "kind": question.kind,
         "answered": e.target_name,
@@ -168,7 +168,7 @@ def question_view(study: Study, question: StudyQuestion) -> dict[str, Any]:
         "grades": GRADES,
         "sides": SIDES,
         "undecided": UNDECIDED,
-        "shown": [drawing.html_study(e.input, mask, alone=alone) for mask in masks],
+        "shown": [drawing.html_study(e.input, mask, alone=is_guess) for mask in masks],
         "markable": drawing.html_study(e.input, none, can_mark=True) if question.kind == "mark" else "",
     }
 

@@ -1,1 +1,1 @@
-"""A study with people: questions about explanations, who gets which, the answers, and what they say."""
+"""Human studies of explanations: design, questions, answers and report."""

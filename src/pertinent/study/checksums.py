@@ -21,7 +21,7 @@ def verify_checksum(plain: Any, name: str) -> PlainData:
     """Return the fields of a JSON object; raise an `InputError` unless they have their checksum."""
     data = PlainData(plain, name)
     if data.text(_NAME) != _checksum({key: value for key, value in plain.items() if key != _NAME}):
-        raise InputError("its checksum is wrong")
+        raise InputError("its checksum does not match")
     return data
 
 

@@ -1,4 +1,4 @@
-"""A study: its explanations, and which questions each person gets."""
+"""Design of a study: its explanations, and the questions of each participant."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ FORMAT = "pertinent study 1"
 DESCRIPTION, EXPLANATIONS, ANSWERS = "study.json", "explanations.parquet", "answers"
 
 GRADES = (1, 2, 3, 4, 5)
-"""The answers to a question that asks to rate, and to an attention check."""
+"""Answers to a rating question and to an attention check."""
 
 
 @dataclass(frozen=True)
 class StudyQuestion:
-    """One question for one person.
+    """A question for one participant.
 
     Attributes
     ----------
     kind
-        ``"guess"`` the model's class from what is highlighted alone, ``"prefer"`` one of two explanations,
-        ``"mark"`` the features that matter, ``"rate"`` an explanation from 1 to 5; ``"check"`` asks for a
-        grade that it names, to find out who does not read.
+        ``"guess"`` the model's class from the highlighted features only, ``"prefer"`` one of two
+        explanations, ``"mark"`` the features that matter, ``"rate"`` an explanation from 1 to 5; ``"check"``
+        is an attention check, which asks for a specified grade.
     input
-        The number of the input.
+        The index of the input.
     methods
-        The numbers of the methods whose explanations are shown, from left to right.
+        The indices of the methods whose explanations are shown, from left to right.
     grade
-        The grade that a check asks for.
+        The correct answer of an attention check.
     """
 
     kind: Literal["guess", "prefer", "mark", "rate", "check"]
@@ -58,7 +58,7 @@ class StudyQuestion:
 
 @dataclass(frozen=True)
 class StudyDescription:
-    """What is fixed when a study is made; `id` tells studies apart."""
+    """Settings of a study, fixed at its creation; `id` is unique."""
 
     id: str
     title: str
@@ -73,8 +73,8 @@ class StudyDescription:
 class Study:
     """A study in a folder.
 
-    The folder has ``study.json`` (what is fixed), ``explanations.parquet`` (of every input by every method,
-    in this order), and ``answers`` with a file for each person.
+    The folder has ``study.json`` (the description), ``explanations.parquet`` (sorted by input, then method),
+    and ``answers`` with a file for each participant.
     """
 
     def __init__(
@@ -86,53 +86,55 @@ class Study:
 
     @property
     def nouns(self) -> tuple[str, str]:
-        """What people call an input, and one of its features."""
+        """Everyday nouns for an input and for one of its features."""
         return modality_named(self.explanations[0][0].input.kind).nouns
 
     def __repr__(self) -> str:
-        own = self.description
-        kinds, methods = ", ".join(own.kinds), ", ".join(own.methods)
-        return f"<Study of {own.inputs} inputs: {kinds}; methods: {methods}>"
+        description = self.description
+        kinds, methods = ", ".join(description.kinds), ", ".join(description.methods)
+        return f"<Study of {description.inputs} inputs: {kinds}; methods: {methods}>"
 
     @classmethod
     def read(cls, folder: str | Path) -> Study:
         """Read a study that `create_study` made."""
-        place = Path(folder)
-        if not file_exists(place / DESCRIPTION):
-            raise FileError(f"{str(folder)!r} is no study: make one with `pertinent study create`.")
-        plain = read_json(place / DESCRIPTION)
+        path = Path(folder)
+        if not file_exists(path / DESCRIPTION):
+            raise FileError(f"{str(folder)!r} is not a study: create one with `pertinent study create`.")
+        plain = read_json(path / DESCRIPTION)
         try:
             verify_checksum(plain, "study").text("format", (FORMAT,))
             description = decode(StudyDescription, plain)
         except (InputError, RecursionError) as error:
-            raise FileError(f"{str(place / DESCRIPTION)!r} is damaged or holds no study: {error}") from error
-        explanations = Explanations.read(place / EXPLANATIONS)
+            raise FileError(f"{str(path / DESCRIPTION)!r} is damaged or not a study: {error}") from error
+        explanations = Explanations.read(path / EXPLANATIONS)
         if len(explanations) != description.inputs * len(description.methods):
-            raise FileError(f"{str(folder)!r} is damaged: its explanations are not those of its inputs.")
-        return cls(place, description, list(explanations))
+            raise FileError(f"{str(folder)!r} is damaged: the number of its explanations is wrong.")
+        return cls(path, description, list(explanations))
 
     def write(self) -> None:
         """Write the folder, which must be new or empty."""
         make_folder(self.folder)
         if any(self.folder.iterdir()):
-            raise FileError(f"The folder {str(self.folder)!r} is not empty: a study needs a new one.")
+            raise FileError(f"The folder of a study must be new or empty, but {str(self.folder)!r} is not.")
         (self.folder / ANSWERS).mkdir()
-        Explanations([e for own in self.explanations for e in own]).save(self.folder / EXPLANATIONS)
-        # Last, because a folder that has it is a study.
+        Explanations([e for by_method in self.explanations for e in by_method]).save(
+            self.folder / EXPLANATIONS
+        )
+        # Last, because a folder with a description counts as a complete study.
         plain = add_checksum({"format": FORMAT, **encode(self.description)})
         write_json(self.folder / DESCRIPTION, plain)
 
     def highlighted(self, input: int, method: int) -> Ints:
-        """The features that are highlighted: the most important ones, but at most half of all."""
+        """Return the indices of the highlighted features: the most important ones, at most half of all."""
         e = self.explanations[input][method]
         return np.sort(e.ranking[: self.n_highlighted(input)])
 
     def n_highlighted(self, input: int) -> int:
-        """How many features of an input are highlighted, whatever the method."""
+        """Return the number of highlighted features of an input, the same for all methods."""
         return min(self.description.top, max(1, len(self.explanations[input][0].features) // 2))
 
     def conditions(self, kind: str) -> list[tuple[int, ...]]:
-        """What can be shown in a question of a kind: a method, two methods in either order, or none."""
+        """Return the possible `methods` of a question of a kind: single methods, ordered pairs, or none."""
         methods = range(len(self.description.methods))
         if kind == "prefer":
             pairs = list(combinations(methods, 2))
@@ -141,44 +143,44 @@ class Study:
 
     @property
     def cycle(self) -> int:
-        """How many people it takes until every input was asked about equally often in every way."""
+        """Number of participants after which each input was shown equally often in each condition."""
         kinds = self.description.kinds
         return len(kinds) * lcm(*(len(self.conditions(kind)) for kind in kinds))
 
     @cached_property
     def _order(self) -> list[int]:
-        """The inputs in a random order, in which they are dealt out."""
+        """Inputs in the random order in which kinds and methods are assigned."""
         return [
             int(i) for i in generator(self.description.seed, "study").permutation(self.description.inputs)
         ]
 
     def questions(self, person: int) -> list[StudyQuestion]:
-        """The questions of a person, by the number of the person.
+        """Return the questions of the participant with this number.
 
-        Each person sees each input once: what was seen in one question cannot help in another. Of K kinds,
-        person p is asked kind (i + p) mod K about the i-th input, and of the C ways in which a question of
-        this kind can be asked, way (i // K + p // K) mod C. Questions of a kind come together; the order of
-        kinds, of questions and of checks is random.
+        Each participant sees each input once, because an earlier question about it could help. With K kinds,
+        participant p gets kind (i + p) mod K for the i-th input, and of the C conditions of this kind
+        condition (i // K + p // K) mod C. Questions of a kind are consecutive; the order of kinds, of
+        questions and of checks is random.
         """
         kinds = self.description.kinds
-        blocks: dict[str, list[StudyQuestion]] = {kind: [] for kind in kinds}
-        for place, input in enumerate(self._order):
-            kind = kinds[(place + person) % len(kinds)]
-            ways = self.conditions(kind)
-            way = ways[(place // len(kinds) + person // len(kinds)) % len(ways)]
-            blocks[kind].append(StudyQuestion(kind, input, way))
+        by_kind: dict[str, list[StudyQuestion]] = {kind: [] for kind in kinds}
+        for i, input in enumerate(self._order):
+            kind = kinds[(i + person) % len(kinds)]
+            conditions = self.conditions(kind)
+            methods = conditions[(i // len(kinds) + person // len(kinds)) % len(conditions)]
+            by_kind[kind].append(StudyQuestion(kind, input, methods))
         rng = generator(self.description.seed, "study", person)
-        found: list[StudyQuestion] = []
+        questions: list[StudyQuestion] = []
         for kind in rng.permutation(len(kinds)):
-            own = blocks[kinds[kind]]
-            found += [own[i] for i in rng.permutation(len(own))]
+            block = by_kind[kinds[kind]]
+            questions += [block[i] for i in rng.permutation(len(block))]
         for _ in range(self.description.checks):
-            place, grade = int(rng.integers(1, len(found) + 1)), int(rng.choice(GRADES))
-            found.insert(place, StudyQuestion("check", grade=grade))
-        return found
+            position, grade = int(rng.integers(1, len(questions) + 1)), int(rng.choice(GRADES))
+            questions.insert(position, StudyQuestion("check", grade=grade))
+        return questions
 
     def check(self, question: StudyQuestion) -> None:
-        """Raise an `InputError` for a question that this study cannot ask."""
+        """Raise an `InputError` for a question that this study does not have."""
         if question.kind == "check":
             return
         if question.input >= self.description.inputs or question.methods not in self.conditions(
@@ -186,23 +188,26 @@ class Study:
         ):
             raise InputError(f"The study has no question {question}.")
 
-    def checked_answer(self, question: StudyQuestion, given: Any) -> Any:
-        """An answer as it is kept; an `InputError` says what is wrong with it.
+    def check_answer(self, question: StudyQuestion, answer: Any) -> Any:
+        """Return an answer in its saved form; raise an `InputError` if it is invalid.
 
-        A class or ``None`` (cannot tell) for a guess, the number of a method or ``None`` (no difference) for
-        a preference, the numbers of the marked features, or a grade.
+        A guess is a class or ``None`` (cannot tell), a preference the index of a method or ``None`` (no
+        difference), marks are the indices of features, and a rating is a grade.
         """
         e = self.explanations[question.input][0]
         if question.kind == "mark":
-            marked = decode(tuple[Index, ...], given, "answer")
+            marked = decode(tuple[Index, ...], answer, "answer")
             if any(i >= len(e.features) for i in marked):
-                raise InputError(f"There are {len(e.features)} {self.nouns[1]}s, but got {list(marked)}.")
+                raise InputError(
+                    f"`answer` must be indices of {self.nouns[1]}s from 0 to {len(e.features) - 1}, got "
+                    f"{list(marked)}."
+                )
             return sorted(set(marked))
-        known: Sequence[Any] = GRADES
+        choices: Sequence[Any] = GRADES
         if question.kind == "guess":
-            known = (*e.classes, None)
+            choices = (*e.classes, None)
         if question.kind == "prefer":
-            known = (*question.methods, None)
-        if given not in known or isinstance(given, bool):
-            raise InputError(f"The answer must be one of {', '.join(map(str, known))}.")
-        return given
+            choices = (*question.methods, None)
+        if answer not in choices or isinstance(answer, bool):
+            raise InputError(f"The answer must be one of {', '.join(map(str, choices))}.")
+        return answer

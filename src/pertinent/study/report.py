@@ -1,4 +1,4 @@
-"""What the people of a study answered: tables with intervals, differences, agreement, and a figure."""
+"""Report of a study: means with intervals, differences between methods, agreement, and a figure."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from pertinent.config.settings import Range, checked
 from pertinent.errors import InputError
 from pertinent.metrics.base import Metric
 from pertinent.metrics.plausibility import AveragePrecision, PrecisionAtK
+from pertinent.number_format import count
 from pertinent.printable import visible
 from pertinent.results.explanation import Explanation
 from pertinent.stats import (
@@ -40,21 +41,21 @@ if TYPE_CHECKING:
 
 _RESAMPLES = 10_000
 _FEW_PEOPLE = 8
-"""From this many people on, intervals cover the mean in at least 95% of simulations of the design."""
+"""With fewer participants, intervals covered the mean in less than 95% of simulated studies."""
 
 
 _Answered = tuple[int, StudyQuestion, Any]
-"""The number of a person, a question and the answer."""
+"""Index of a participant, a question and the answer."""
 
 ABOUT = {
     "accuracy": "share of guesses that are the model's class",
-    "cannot tell": "share of guesses that say that what is highlighted does not show it",
-    "preferred": "share of the comparisons with other methods that were won, ties half",
+    "cannot tell": "share of guesses that the highlighted features do not show the class",
+    "preferred": "share of comparisons with other methods that were won, ties count half",
     "precision at k": "share of the highlighted features that people marked",
     "average precision": "mean precision down to the rank of each feature that people marked",
     "rating": "from 1 to 5",
 }
-"""What is measured."""
+"""Description of each measure."""
 
 _LIMITS = {"rating": (1.0, 5.0)}
 _LEVELS: Mapping[str, Level] = {"guess": "nominal", "prefer": "nominal", "mark": "nominal", "rate": "ordinal"}
@@ -62,7 +63,7 @@ _LEVELS: Mapping[str, Level] = {"guess": "nominal", "prefer": "nominal", "mark":
 
 @dataclass(frozen=True)
 class StudyMean:
-    """The mean of a measure for a method, with its interval; `answers` counts what it is made of."""
+    """Mean of a measure for a method, with its interval; `answers` is the number of answers."""
 
     kind: str
     measure: str
@@ -73,7 +74,7 @@ class StudyMean:
 
 @dataclass(frozen=True)
 class StudyDifference:
-    """The mean difference of a measure between two methods."""
+    """Mean difference of a measure between two methods."""
 
     kind: str
     measure: str
@@ -93,23 +94,24 @@ class ParticipantAgreement:
 
 @dataclass(frozen=True)
 class StudyReport:
-    """What the people of a study answered.
+    """Results of a study.
 
     Attributes
     ----------
     title
         The title of the study.
     people, finished, excluded
-        How many people count, how many of them answered everything, and the nicknames of those left out
-        because they failed attention checks.
+        The number of participants, the number of those who answered everything, and the nicknames of those
+        who were excluded because they failed attention checks.
     cycle
-        How many people it takes until every question was asked equally often.
+        The number of participants after which all questions were asked equally often.
     measured, differences, agreement
-        The means with intervals, the differences between methods with p-values, and how far people agree.
+        The means with intervals, the differences between methods with p-values, and the agreement between
+        participants.
     chance
         The accuracy of guessing by chance.
     damaged
-        The lines of the answers' files that are damaged and omitted.
+        Descriptions of the damaged lines in the files of answers, which are omitted.
     """
 
     title: str
@@ -124,23 +126,23 @@ class StudyReport:
     damaged: tuple[str, ...] = ()
 
     def mean(self, method: str, measure: str) -> float:
-        """The mean of a measure for a method."""
+        """Return the mean of a measure for a method."""
         for each in self.measured:
             if (each.method, each.measure) == (method, measure):
                 return each.interval.mean
-        known = ", ".join(f"{each.method} {each.measure}" for each in self.measured)
-        raise InputError(f"{measure!r} of {method!r} was not measured. Known: {known}.")
+        available = ", ".join(f"{each.method} {each.measure}" for each in self.measured)
+        raise InputError(f"There is no {measure!r} of {method!r}. Available: {available}.")
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, strings, lists and dicts."""
+        """Return plain numbers, strings, lists and dicts."""
         return {"format": "pertinent study report 1", **encode(self)}
 
     def to_json(self) -> str:
-        """A JSON string; NaN becomes null."""
+        """Return a JSON string; NaN becomes null."""
         return json_text(self.to_dict())
 
     def to_dataframe(self) -> Any:
-        """A pandas frame with a row for each kind of question, measure and method."""
+        """Return a pandas data frame with a row for each kind of question, measure and method."""
         rows = [
             {"kind": each.kind, "measure": each.measure, "method": each.method, "answers": each.answers}
             | encode(each.interval)
@@ -149,7 +151,7 @@ class StudyReport:
         return optional("pandas").DataFrame(rows)
 
     def to_markdown(self) -> str:
-        """Return the tables, and notes on how to read them."""
+        """Return the tables and notes as Markdown."""
         from pertinent.rendering.text_tables import escape_markdown, markdown_table
 
         parts = [f"# {escape_markdown(self.title)}", self._heading()]
@@ -159,33 +161,31 @@ class StudyReport:
 
     @property
     def notes(self) -> list[str]:
-        """What to know about the numbers."""
+        """Notes on measures, intervals and limitations."""
         measures = dict.fromkeys(each.measure for each in self.measured)
-        found = [f"{name}: {ABOUT[name]}." for name in measures]
-        found.append(
-            "Intervals are of 95%, by resampling people and inputs, those of agreement by resampling inputs. "
-            "P-values are Holm-corrected within a measure."
+        notes = [f"{name}: {ABOUT[name]}." for name in measures]
+        notes.append(
+            "95% bootstrap intervals over participants and inputs; for agreement over inputs. P-values are "
+            "Holm-corrected within a measure."
         )
         if self.people < _FEW_PEOPLE:
-            found.append(f"With fewer than {_FEW_PEOPLE} people, intervals are too narrow.")
+            notes.append(f"With fewer than {_FEW_PEOPLE} participants, intervals are too narrow.")
         if any(each.difference.n < FEWEST for each in self.differences):
-            found.append(f"There is no p-value where fewer than {FEWEST} inputs can be compared.")
+            notes.append(f"There are no p-values for comparisons on fewer than {FEWEST} inputs.")
         if self.people % self.cycle:
-            found.append(
-                f"Every question is asked equally often with {self.cycle} people, or a multiple of them."
-            )
+            notes.append(f"The design is balanced only for a multiple of {self.cycle} participants.")
         if self.damaged:
-            found.append(f"Damaged lines in the answers, which are omitted: {'; '.join(self.damaged)}.")
-        return found
+            notes.append(f"Damaged lines in the answers were omitted: {'; '.join(self.damaged)}.")
+        return notes
 
     def plot(self) -> Figure:
-        """A matplotlib figure: for each measure the mean of each method with its interval."""
+        """Return a matplotlib figure: for each measure the mean of each method with its interval."""
         from pertinent.rendering.plots import LINES, QUIET, new_figure
         from pertinent.rendering.wording import clipped
 
         measures = list(dict.fromkeys(each.measure for each in self.measured))
         if not measures:
-            raise InputError("There are no answers to draw.")
+            raise InputError("The study has no answers to plot.")
         methods = list(dict.fromkeys(each.method for each in self.measured))
         columns = min(3, len(measures))
         rows = -(-len(measures) // columns)
@@ -194,9 +194,9 @@ class StudyReport:
         chance = {"accuracy": self.chance, "preferred": 0.5}
         for axes, measure in zip(grid.flat, measures, strict=False):
             for each in (m for m in self.measured if m.measure == measure):
-                i, place = each.interval, methods.index(each.method)
+                i, row = each.interval, methods.index(each.method)
                 bounds = np.nan_to_num([[i.mean - i.low], [i.high - i.mean]]).clip(0.0)
-                axes.errorbar(i.mean, place, xerr=bounds, fmt="o", ms=5, color=LINES[0], elinewidth=1.2)
+                axes.errorbar(i.mean, row, xerr=bounds, fmt="o", ms=5, color=LINES[0], elinewidth=1.2)
             if measure in chance:
                 axes.axvline(chance[measure], color=QUIET, lw=0.8, ls=":")
             low, high = _LIMITS.get(measure, (0.0, 1.0))
@@ -223,8 +223,8 @@ class StudyReport:
         return Group(*head, *map(draw, self.tables()), *map(Text, self.notes))
 
     def _heading(self) -> str:
-        left_out = f"; {len(self.excluded)} left out, who failed attention checks" if self.excluded else ""
-        return f"{self.people} people, of whom {self.finished} answered everything{left_out}."
+        excluded = f"; {len(self.excluded)} excluded for failed attention checks" if self.excluded else ""
+        return f"{count(self.people, 'participant')}, {self.finished} finished{excluded}."
 
     def tables(self) -> Iterator[Table]:
         """Yield the table of each kind of question, of the differences, and of the agreement."""
@@ -249,18 +249,18 @@ class StudyReport:
                 [a.kind, a.level, "–" if np.isnan(a.alpha.mean) else str(a.alpha), str(a.alpha.n)]
                 for a in self.agreement
             ]
-            head = ["question", "level", "Krippendorff's alpha", "units"]
-            yield table("Agreement between participants", head, rows)
+            names = ["question", "level", "Krippendorff's alpha", "units"]
+            yield table("Agreement between participants", names, rows)
 
 
 def _difference_cells(difference: Difference) -> list[str]:
-    """Return the mean, the number of inputs, and the p-value if there are enough inputs for one."""
+    """Return the mean with its interval, the number of inputs, and the p-value if there are enough inputs."""
     p_text = difference.p_text.partition(",")[0] if difference.n >= FEWEST else "–"
     return [f"{difference.mean:+.3f} {difference.bounds}".strip(), str(difference.n), p_text]
 
 
 _TITLES = {
-    "guess": "Guess the class from what is highlighted",
+    "guess": "Guess the class from the highlighted features",
     "prefer": "Choose the better explanation",
     "mark": "Mark the features that matter",
     "rate": "Rate the explanation",
@@ -271,33 +271,33 @@ _TITLES = {
 def report_study(
     study: str | Path | Study, *, failed_checks: Annotated[int, Range(at_least=0)] = 0
 ) -> StudyReport:
-    """Measure what the people of a study answered so far: means with intervals, differences and agreement.
+    """Summarize the answers to a study so far: means with intervals, differences and agreement.
 
     Parameters
     ----------
     study
         The folder of the study.
     failed_checks
-        How many attention checks a person may fail; the answers of those who fail more are left out.
+        The number of failed attention checks above which a participant is excluded.
     """
-    own = study if isinstance(study, Study) else Study.read(study)
-    answers = Answers(own)
-    everybody = [person for person in answers.people.values() if person.answers]
-    people = [person for person in everybody if person.failed_checks <= failed_checks]
+    study = study if isinstance(study, Study) else Study.read(study)
+    answers = Answers(study)
+    participants = [person for person in answers.people.values() if person.answers]
+    people = [person for person in participants if person.failed_checks <= failed_checks]
     answered = [
         (row, question, answer) for row, person in enumerate(people) for question, answer in person.answered
     ]
-    measured, differences = _measured(own, answered, len(people))
+    measured, differences = _measured(study, answered, len(people))
     return StudyReport(
-        title=own.description.title,
+        title=study.description.title,
         people=len(people),
         finished=sum(person.is_done for person in people),
-        excluded=tuple(_names(person for person in everybody if person not in people)),
-        cycle=own.cycle,
+        excluded=tuple(_names(person for person in participants if person not in people)),
+        cycle=study.cycle,
         measured=tuple(measured),
         differences=tuple(differences),
-        agreement=tuple(_agreement(own, answered, len(people))),
-        chance=1 / len(own.explanations[0][0].classes),
+        agreement=tuple(_agreement(study, answered, len(people))),
+        chance=1 / len(study.explanations[0][0].classes),
         damaged=tuple(answers.damaged),
     )
 
@@ -309,33 +309,33 @@ def _names(people: Iterable[Person]) -> list[str]:
 def _measured(
     study: Study, answered: Sequence[_Answered], n_people: int
 ) -> tuple[list[StudyMean], list[StudyDifference]]:
-    """The means and the differences of every measure that people's answers allow."""
+    """Return the means and the differences of all measures with answers."""
     methods, kinds = study.description.methods, [str(kind) for kind in study.description.kinds]
     measured: list[StudyMean] = []
     differences: list[StudyDifference] = []
-    every = _values(study, answered, n_people)
-    for kind, measure in sorted(every, key=lambda each: kinds.index(each[0])):
-        values = every[kind, measure]
+    by_measure = _values(study, answered, n_people)
+    for kind, measure in sorted(by_measure, key=lambda each: kinds.index(each[0])):
+        values = by_measure[kind, measure]
         limits = _LIMITS.get(measure, (0.0, 1.0))
-        for method, own in zip(methods, values, strict=True):
-            if n := int(np.count_nonzero(~np.isnan(own))):
-                interval = bootstrap(own, within=limits, resamples=_RESAMPLES)
+        for method, of_method in zip(methods, values, strict=True):
+            if n := int(np.count_nonzero(~np.isnan(of_method))):
+                interval = bootstrap(of_method, within=limits, resamples=_RESAMPLES)
                 measured.append(StudyMean(kind, measure, method, interval, n))
-        found = {}
+        by_pair = {}
         for a, b in combinations(range(len(methods)), 2):
             difference = _difference(values[a], values[b])
             if difference.n:
-                found[methods[a], methods[b]] = difference
-        corrected = zip(found, holm(list(found.values())), strict=True)
+                by_pair[methods[a], methods[b]] = difference
+        corrected = zip(by_pair, holm(list(by_pair.values())), strict=True)
         differences += [StudyDifference(kind, measure, a, b, each) for (a, b), each in corrected]
     return measured, differences
 
 
 def _difference(a: Floats, b: Floats) -> Difference:
-    """The mean difference between two methods (people, inputs).
+    """Return the paired difference between two methods, each an array (participants, inputs).
 
-    Where a person judged both methods on an input, the pairs are those; where everybody sees each input by
-    one method, the pairs are the inputs, with the means over people.
+    The pairs are the participants' answers about the same input, if they judged both methods on it. Otherwise
+    the pairs are the inputs, with means over participants.
     """
     if (np.isnan(a) | np.isnan(b)).all():
         a, b = _over_people(a), _over_people(b)
@@ -343,29 +343,29 @@ def _difference(a: Floats, b: Floats) -> Difference:
 
 
 def _over_people(values: Floats) -> Floats:
-    """The mean over people for each input; NaN where nobody answered."""
-    known = ~np.isnan(values)
-    totals, counts = np.where(known, values, 0.0).sum(axis=0), known.sum(axis=0)
+    """Return the mean over participants for each input; NaN without answers."""
+    present = ~np.isnan(values)
+    totals, counts = np.where(present, values, 0.0).sum(axis=0), present.sum(axis=0)
     return np.asarray(np.divide(totals, counts, out=np.full(len(counts), np.nan), where=counts > 0))
 
 
 def _values(study: Study, answered: Sequence[_Answered], n_people: int) -> dict[tuple[str, str], Floats]:
-    """What each measure is for each answer (methods, people, inputs), by kind of question and measure.
+    """Return an array (methods, participants, inputs) for each kind of question and measure.
 
-    NaN where a person was not asked about a method and an input.
+    An entry is NaN if the participant was not asked about this method and input.
     """
     shape = (len(study.description.methods), n_people, study.description.inputs)
-    found: dict[tuple[str, str], Floats] = {}
+    by_measure: dict[tuple[str, str], Floats] = {}
 
     def note(question: StudyQuestion, measure: str, method: int, row: int, value: float) -> None:
-        values = found.setdefault((question.kind, measure), np.full(shape, np.nan))
+        values = by_measure.setdefault((question.kind, measure), np.full(shape, np.nan))
         values[method, row, question.input] = value
 
     for row, question, answer in answered:
-        own = study.explanations[question.input]
+        explanations = study.explanations[question.input]
         if question.kind == "guess":
             (method,) = question.methods
-            note(question, "accuracy", method, row, answer == own[method].target_name)
+            note(question, "accuracy", method, row, answer == explanations[method].target_name)
             note(question, "cannot tell", method, row, answer is None)
         elif question.kind == "prefer":
             for method in question.methods:
@@ -374,14 +374,14 @@ def _values(study: Study, answered: Sequence[_Answered], n_people: int) -> dict[
             note(question, "rating", question.methods[0], row, answer)
         elif question.kind == "mark" and answer:
             at_k = PrecisionAtK(study.n_highlighted(question.input))
-            for method, e in enumerate(own):
+            for method, e in enumerate(explanations):
                 note(question, "precision at k", method, row, _measure(at_k, e, answer))
                 note(question, "average precision", method, row, _measure(AveragePrecision(), e, answer))
-    return found
+    return by_measure
 
 
 def _measure(metric: Metric, e: Explanation, marked: Sequence[int]) -> float:
-    """A metric of what people marked, which asks the model nothing."""
+    """Return a metric of marked features; it must be a metric that needs no model."""
     try:
         next(metric.measure(replace(e, annotations=marked)))
     except StopIteration as stop:
@@ -390,28 +390,27 @@ def _measure(metric: Metric, e: Explanation, marked: Sequence[int]) -> float:
 
 
 def _agreement(study: Study, answered: Sequence[_Answered], n_people: int) -> Iterator[ParticipantAgreement]:
-    """How far people agree on each kind of question.
+    """Yield the agreement of participants on each kind of question.
 
-    A unit is an input with what is shown of it: a method or two, in either order; or a feature to mark.
+    A unit is an input with the methods that are shown, in any order; or a feature that can be marked.
     """
     for kind in study.description.kinds:
-        own = [each for each in answered if each[1].kind == kind]
-        noted: dict[tuple[int, ...], dict[int, float]] = {}
-        for row, question, answer in own:
-            for unit, value in _units(study, question, answer):
-                noted.setdefault(unit, {})[row] = value
-        if noted:
-            values = np.full((n_people, len(noted)), np.nan)
-            for column, given in enumerate(noted.values()):
-                values[list(given), column] = list(given.values())
-            inputs = np.array([unit[0] for unit in noted])
+        ratings: dict[tuple[int, ...], dict[int, float]] = {}
+        for row, question, answer in answered:
+            for unit, value in _units(study, question, answer) if question.kind == kind else ():
+                ratings.setdefault(unit, {})[row] = value
+        if ratings:
+            values = np.full((n_people, len(ratings)), np.nan)
+            for column, by_person in enumerate(ratings.values()):
+                values[list(by_person), column] = list(by_person.values())
+            inputs = np.array([unit[0] for unit in ratings])
             yield ParticipantAgreement(
                 kind, _LEVELS[kind], alpha_interval(values, _LEVELS[kind], groups=inputs)
             )
 
 
 def _units(study: Study, question: StudyQuestion, answer: Any) -> Iterator[tuple[tuple[int, ...], float]]:
-    """What an answer says about which unit, as a number; not to decide is an answer, too."""
+    """Yield the units that an answer rates, with the rating as a number; undecided is −1."""
     if question.kind == "mark":
         for i in range(len(study.explanations[question.input][0].features)):
             yield (question.input, i), float(i in answer)
@@ -420,6 +419,6 @@ def _units(study: Study, question: StudyQuestion, answer: Any) -> Iterator[tuple
     if question.kind == "guess" and answer is not None:
         answer = study.explanations[question.input][0].classes.index(answer)
     if question.kind == "prefer" and answer is not None:
-        # The first or the second: were it the method, those who guess would agree not to choose the others.
+        # The position, not the method: with methods as categories, random answers would seem to agree.
         answer = shown.index(answer)
     yield (question.input, *shown), -1.0 if answer is None else float(answer)

@@ -89,7 +89,7 @@ class Panel {
     return values;
   }
 
-  // Shows the form with these values, and returns whether it could; `kind` is the kind of the input, if known.
+  // Shows the form with these values, and returns whether it could; `kind` is the kind of the input, if it is known.
   async fill(values) {
     this.stop("Loading the model …");
     this.clear();
@@ -205,9 +205,9 @@ class Panel {
     for (const part of kept) this.part(part.dataset.part).replaceWith(part);
     const chosen = this.root.querySelector("[data-column][aria-pressed=true]")?.dataset.column;
     addSliders(this.part("result"));
-    for (const [place, part] of [...this.root.querySelectorAll(".columns [data-features]:not(button)")].entries()) {
+    for (const [index, part] of [...this.root.querySelectorAll(".columns [data-features]:not(button)")].entries()) {
       part.setAttribute("role", "button");
-      part.setAttribute("tabindex", place ? -1 : 0);
+      part.setAttribute("tabindex", index ? -1 : 0);
     }
     for (const button of this.root.querySelectorAll("[data-column]")) button.ariaPressed = String(button.dataset.column === (this.column ?? chosen));
     this.mark();
@@ -272,9 +272,9 @@ class Panel {
 
   // Arrows move between the features of a drawing, space and enter remove one.
   move(event) {
-    const parts = [...this.root.querySelectorAll("[role=button][data-features]")], place = parts.indexOf(event.target);
-    if (place < 0) return;
-    const next = parts[place + ({ ArrowRight: 1, ArrowLeft: -1 }[event.key] ?? NaN)];
+    const parts = [...this.root.querySelectorAll("[role=button][data-features]")], index = parts.indexOf(event.target);
+    if (index < 0) return;
+    const next = parts[index + ({ ArrowRight: 1, ArrowLeft: -1 }[event.key] ?? NaN)];
     if (next) {
       event.target.tabIndex = -1;
       next.tabIndex = 0;
