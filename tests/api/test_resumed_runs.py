@@ -360,7 +360,7 @@ def test_sigterm_keeps_what_is_done_and_says_how_to_go_on(tmp_path):
     finally:
         process.kill()
     assert process.returncode == 143
-    assert f"To continue: pertinent explain --file {texts}" in err
+    assert f"To resume: pertinent explain --file {texts}" in err
     assert len(pertinent.read(out)) >= 3
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 

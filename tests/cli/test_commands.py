@@ -208,7 +208,7 @@ def test_texts_are_read_from_parquet(explained, tmp_path):
     code, inputs, err = explained("--file", "a.parquet")
     assert code == 1
     assert [i["text"]["first"] for i in inputs] == ["w1 w2", "w3, w4"]
-    assert "a.parquet row 2: The column 'text' must hold text, but holds None" in err
+    assert "a.parquet row 2: The column 'text' must contain text, but contains None" in err
 
 
 @pytest.mark.parametrize(

@@ -183,9 +183,9 @@ def test_inputs_that_cannot_be_used_are_left_out_and_listed(run):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--out", "model"], "'model' is not empty and contains no training run: choose another folder"),
+        (["--out", "model"], "'model' is not empty but contains no training run: choose another folder"),
         (["--out", "data.csv"], "got the file 'data.csv'"),
-        (["--epochs", "3"], "'fitted' contains a training run with other settings (epochs)"),
+        (["--epochs", "3"], "'fitted' contains a training run with different settings (epochs)"),
         (["--out", "new", "--limit", "1"], "must be at least 2 usable inputs, but got 1"),
         (["--out", "new", "--method", "lime"], "Unknown method to fit 'lime'. Known: aim, amortized-shapley"),
         (["--out", "new", "--teacher", "limes"], "Unknown method 'limes'. Did you mean 'lime'?"),

@@ -209,7 +209,7 @@ def test_a_driver_that_is_interrupted_and_killed_goes_on(here):
     began = time.monotonic()
     _, said = process.communicate(timeout=30)
     assert process.returncode == 130 and time.monotonic() - began < 15
-    assert "finished work is kept. To continue: pertinent explain --file texts.txt" in said
+    assert "finished work is kept. To resume: pertinent explain --file texts.txt" in said
     kept = {file: file.stat().st_mtime_ns for file in Path("run").glob("part-*")}
     process = start()
     wait_for_files(len(kept) + 1)
