@@ -306,7 +306,7 @@ def test_a_damaged_file_is_refused(tmp_path, change):
     path = tmp_path / "a.json"
     of_rows((0, 1, 0.1, 0.2), (0, 2, 0.1, 0.2)).save(path)
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    with pytest.raises(FileError, match="is damaged or holds no sanity"):
+    with pytest.raises(FileError, match="is damaged or contains no sanity"):
         Sanity.read(path)
 
 

@@ -126,7 +126,7 @@ MEASURED = {"explanation": 0, "method": "lime", "metric": "deletion", "sparsity"
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"format": "pertinent stability 1"}, "damaged or holds no evaluation: `format`"),
+        ({"format": "pertinent stability 1"}, "damaged or contains no evaluation: `format`"),
         ({"rows": [MEASURED | {"explanation": 9}]}, "`rows` must be about existing explanations"),
         ({"rows": [MEASURED | {"metric": "other"}]}, "`rows` must be of sufficiency, deletion"),
         ({"better": {"deletion": "sideways"}}, "better.deletion"),
