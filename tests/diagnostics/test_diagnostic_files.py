@@ -100,7 +100,9 @@ def test_a_file_is_the_same_after_reading(saved, kind):
 @pytest.mark.parametrize("kind", FILES)
 def test_a_file_of_another_kind_is_refused(saved, kind):
     for other in FILES.keys() - {kind}:
-        with pytest.raises(FileError, match=f"contains no {other}: `kind` must be '{other}', but got '{kind}'"):
+        with pytest.raises(
+            FileError, match=f"contains no {other}: `kind` must be '{other}', but got '{kind}'"
+        ):
             diagnostics.get(other).read(saved(FILES[kind]))
 
 
