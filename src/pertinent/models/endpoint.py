@@ -93,7 +93,7 @@ class EndpointWriter(Writer):
                 "An endpoint of completions applies no chat template: give the prompt as a text in the form "
                 "of the template, with the removable parts as sources or slots."
             )
-        return prompt.rendered()
+        return prompt.render()
 
     def write(self, prompts: Sequence[RenderedPrompt]) -> list[str]:
         """Send one request for each prompt."""
