@@ -225,7 +225,7 @@ def test_the_form_of_a_model(client):
     methods = options(form, "method")
     assert next(iter(methods)) == "shapley" and methods["lime"] is methods["parallel-local-search"] is None
     assert "needs gradients" in methods["integrated-gradients"]
-    assert "needs the trees" in methods["tree-shap"]
+    assert "needs a forest" in methods["tree-shap"]
     assert list(options(form, "features"))[1:] == ["words", "sentences", "lines", "paragraphs", "passages"]
     assert "attention-mask" in options(form, "removal") and "good" in options(form, "target")
     assert "a &lt;b&gt; c</textarea>" in form

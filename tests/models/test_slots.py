@@ -103,14 +103,14 @@ def test_alternatives_must_be_words_of_their_own():
     glued = Prompt(
         "A{thing} keeps it.", slots={"thing": " lamp"}, alternatives={"thing": ["nn"]}, answer=" Ann"
     )
-    with pytest.raises(InputError, match="joins the alternative 'nn'"):
+    with pytest.raises(InputError, match="merges the alternative 'nn'"):
         pertinent.explain(model, glued, "leave-one-out")
 
 
 def test_the_longest_alternative_must_fit():
     model = pertinent.wrap((tiny_lm.model("gpt2"), tiny_lm.tokenizer()), max_length=20)
     long = {"name": ["Bob"], "thing": ["key and the map and the lamp and the coat"]}
-    with pytest.raises(InputError, match="the model reads 20"):
+    with pytest.raises(InputError, match="the model reads at most 20"):
         pertinent.explain(model, prompt(alternatives=long), "leave-one-out")
 
 
