@@ -299,7 +299,7 @@ def test_a_view_from_another_package_is_one_class(monkeypatch, tmp_path):
     [
         ({"input": {}}, "`text` is missing"),
         ({"input": {"text": " "}}, "The text is empty"),
-        ({"input": {"text": "a" * 20_001}}, "20,001 characters, but this page explains at most 20,000"),
+        ({"input": {"text": "a" * 20_001}}, "at most 20,000 characters on this page, got 20,001"),
         ({"budget": 10_001}, "`budget` must be at most 10,000 on this page, but got 10001"),
         ({"method": "exact-shapley", "budget": None, "input": {"text": "a " * 14}}, "at most 10"),
         ({"method": "lime:samples=5"}, "Unknown method 'lime:samples=5'"),

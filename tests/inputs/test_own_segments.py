@@ -45,9 +45,9 @@ def test_other_segments_have_other_fingerprints():
     [
         (HALVES[:2], r"an array \(4, 4\), but has shape \(2, 4\)"),
         (HALVES.ravel(), "shape"),
-        (HALVES.astype(float), "whole numbers"),
+        (HALVES.astype(float), "must hold integers"),
         ([[1], [1, 2]], "array of segment numbers"),
-        ([], "whole numbers"),
+        ([], "must hold integers"),
     ],
 )
 def test_segments_that_do_not_fit(given, reason):

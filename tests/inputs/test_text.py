@@ -59,7 +59,7 @@ def test_lines_and_paragraphs():
     text = "One. Two.\n  Three  \n\n\nFour\n"
     assert names(text, "lines") == ["One. Two.", "Three", "Four"]
     assert names(text, "paragraphs") == ["One. Two.\n  Three  ", "Four"]
-    prompt = Prompt("{a} and more", slots={"a": "x\ny"}).rendered()
+    prompt = Prompt("{a} and more", slots={"a": "x\ny"}).render()
     assert prompt.spans("lines").tolist() == [[0, 0, 1], [0, 2, 3]]
 
 

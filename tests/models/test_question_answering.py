@@ -91,7 +91,7 @@ def answer_by_hand(model, rows, r, longest=30):
     with torch.no_grad():
         found = model.model(inputs_embeds=words, **options)
     start, end = found.start_logits[0].tolist(), found.end_logits[0].tolist()
-    context = [slot for slot, p in enumerate(fed) if tokens.place[p, 0] == 1 and p in seen]
+    context = [slot for slot, p in enumerate(fed) if tokens.char_spans[p, 0] == 1 and p in seen]
     best, answer = -np.inf, []
     for i, first in enumerate(context):
         for j in range(i, min(i + longest, len(context))):
@@ -396,7 +396,7 @@ def log_probability_by_hand(model, given, ids):
     places = sorted(place for place, _ in answer_by_hand(model, whole, 0))
     with torch.no_grad():
         found = model.model(torch.tensor(ids)[None], token_type_ids=torch.tensor(given.tokens.types)[None])
-    context = given.tokens.place[:, 0] == 1
+    context = given.tokens.char_spans[:, 0] == 1
     total = 0.0
     for logits, place in ((found.start_logits, places[0]), (found.end_logits, places[-1])):
         own = logits[0].double().numpy()
@@ -446,7 +446,7 @@ def test_gradients_along_a_mask_are_slopes_of_the_log_probability():
     _, gradients = MaskGradients.submit(model, [part]).outputs()
     whole = TokenRows(given.tokens, np.ones((1, len(given.tokens.ids)), dtype=bool))
     places = sorted(place for place, _ in answer_by_hand(model, whole, 0))
-    context = torch.tensor(given.tokens.place[:, 0] == 1)
+    context = torch.tensor(given.tokens.char_spans[:, 0] == 1)
     model.model.double()
 
     def log_p(weights):

@@ -93,7 +93,7 @@ class EndpointWriter(Writer):
                 "template's "
                 "format, with the removable parts as sources or slots."
             )
-        return prompt.rendered()
+        return prompt.render()
 
     def write(self, prompts: Sequence[RenderedPrompt]) -> list[str]:
         """Send one request per prompt."""

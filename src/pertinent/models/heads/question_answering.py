@@ -118,9 +118,9 @@ def _within(numbers: Tensor, spans: Tensor) -> Tensor:
 
 def _candidate_indices(part: TokenRows) -> Ints:
     """Return the position of each candidate token, −1 for other tokens (rows, length)."""
-    place = part.tokens.place
-    assert place is not None
-    return np.where(part.attend & (place[:, 0] == CONTEXT), np.arange(len(place)), -1)
+    char_spans = part.tokens.char_spans
+    assert char_spans is not None
+    return np.where(part.attend & (char_spans[:, 0] == CONTEXT), np.arange(len(char_spans)), -1)
 
 
 @heads.register("question-answering")
@@ -209,8 +209,8 @@ class ReaderHead(Head):
 
     def check_input(self, input: TextInput, encoder: TransformerModel) -> None:
         """Raise an `InputError` if truncation leaves no token of the context."""
-        assert input.tokens is not None and input.tokens.place is not None
-        if not (input.tokens.place[:, 0] == CONTEXT).any():
+        assert input.tokens is not None and input.tokens.char_spans is not None
+        if not (input.tokens.char_spans[:, 0] == CONTEXT).any():
             raise InputError(f"`max_length` = {encoder.max_length} tokens leave none for the context.")
 
     def split(self, raw: Any) -> Iterable[Any] | None:
@@ -258,7 +258,7 @@ class ReaderHead(Head):
     def details(self, input: TextInput, encoder: TransformerModel) -> dict[str, str]:
         """Return the answer to the whole input, as written in the context; empty if there is none."""
         tokens = input.tokens or encoder.prepare(input.text).tokens  # a saved input has no tokens
-        assert tokens is not None and tokens.place is not None and input.text.second is not None
+        assert tokens is not None and tokens.char_spans is not None and input.text.second is not None
         if tokens not in self.references:
             encoder.submit([whole_rows(tokens)]).outputs()
         if tokens not in self.answers:
@@ -266,7 +266,9 @@ class ReaderHead(Head):
         first, last = self.answers[tokens]
         if not first <= last:
             return {"answer": ""}
-        return {"answer": input.text.second[tokens.place[int(first), 1] : tokens.place[int(last), 2]]}
+        return {
+            "answer": input.text.second[tokens.char_spans[int(first), 1] : tokens.char_spans[int(last), 2]]
+        }
 
     def spans(self, logits: Tensor, candidates: Candidates) -> Tensor:
         """Return the answer span of each row."""

@@ -45,8 +45,8 @@ class TransformerWriter(Writer):
         """Return the prompt in the tokenizer's chat template, if it has messages and there is a template."""
         tokenizer = self.encoder.tokenizer
         if getattr(tokenizer, "chat_template", None) is None:
-            return prompt.rendered()
-        return prompt.rendered(
+            return prompt.render()
+        return prompt.render(
             lambda messages: tokenizer.apply_chat_template(
                 messages, tokenize=False, add_generation_prompt=True
             )
