@@ -70,8 +70,7 @@ def removal_of(explanation: Explanation) -> Removal:
         if settings.get(setting) is not None:
             raise SettingError(
                 f"The explanation was made with the {setting} {settings[setting]!r}. It is not opened "
-                "because the "
-                f"explanation may come from a file: pass removal='{name}:{setting}=…'."
+                f"because the explanation may come from a file: pass removal='{name}:{setting}=…'."
             )
     return removals.make(name, settings)
 

@@ -208,8 +208,7 @@ class UnfinishedBlocks:
         """Return the error for inputs that differ from the stored ones."""
         return FileError(
             f"{str(self._store.path)!r} was started with other inputs: {difference}. Pass the same inputs "
-            "in the "
-            "same order to resume, or choose another `out`."
+            "in the same order to resume, or choose another `out`."
         )
 
 

@@ -178,8 +178,7 @@ class AmortizedShapley(LearnedExplainer):
         if (self.refine or self.normalize) and learned_from not in SHAPLEY:
             raise SettingError(
                 "`refine` and `normalize` must be off, because this explainer was trained on "
-                f"{learned_from}, "
-                "whose scores are not Shapley values."
+                f"{learned_from}, whose scores are not Shapley values."
             )
         scores = yield from self.predict(task)
         if not self.refine and not self.normalize:

@@ -101,8 +101,7 @@ class FastShapLearner(ScoreLearner):
         if not {"masks", "weights", "values", "ends"} <= details.keys():
             raise SettingError(
                 "`teacher_explanations` must come from an earlier fit of fastshap "
-                f"({CoalitionValues.name}), but "
-                f"are from {explanation.method}."
+                f"({CoalitionValues.name}), but are from {explanation.method}."
             )
         ends = np.array(details["ends"])[:, list(columns)]
         values = np.array(details["values"]).reshape(len(details["masks"]), len(explanation.classes))
@@ -133,8 +132,7 @@ class FastShapLearner(ScoreLearner):
             if "whole" not in e.details:
                 raise SettingError(
                     f"`teacher_explanations` must be from {CoalitionValues.name} with surrogate=True, but "
-                    "are "
-                    f"from {e.method} with different settings."
+                    f"are from {e.method} with different settings."
                 )
             ends = np.array([description["base_values"], e.details["whole"]])
             explanations.append(replace(e, details=coalition_details(masks, weights, values, ends)))
