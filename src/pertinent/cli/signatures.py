@@ -146,9 +146,9 @@ def options_of(function: Callable[..., Any], omit: Container[str] = ()) -> list[
         if name == "words":
             from pertinent.runs.request import WORDS
 
-            own = {*inspect.signature(function).parameters}
+            parameters = {*inspect.signature(function).parameters}
             words = options_of(resolve_name("pertinent:explain"), omit)
-            options += [option for option in words if option.name in WORDS.keys() - own - {"metrics"}]
+            options += [option for option in words if option.name in WORDS.keys() - parameters - {"metrics"}]
         elif name not in omit:
             text = _for_terminal(texts.get(name, ""), hints)
             options.append(Option(name, hints.get(name, Any), parameter.default, text))

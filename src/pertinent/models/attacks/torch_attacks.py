@@ -82,10 +82,10 @@ def token_attacks(model: TransformerModel, parts: Sequence[BatchPart]) -> Answer
     with torch.no_grad():
         words = model.embed(texts.batch)
     sets, _ = sets_and_origins(parts)
-    owned = torch.nn.functional.pad(
+    padded_sets = torch.nn.functional.pad(
         devices.send(sets, model.device), (0, 1)
     )  # column for tokens without a feature
-    free = owned.gather(1, texts.owner % (texts.n_features + 1))
+    free = padded_sets.gather(1, texts.owner % (texts.n_features + 1))
     batches: dict[int, Any] = {}
 
     def scores(points: Tensor, rows: Tensor) -> Tensor:
