@@ -261,7 +261,7 @@ def test_names_are_shortened_in_the_middle(text):
     e = changed(text, input=replace(text.input, features=features), classes=classes)
     page = fragment(e)
     for name in (features[0], *classes):
-        short = shorten_name(name, 28)
+        short = shorten_name(name, 32)
         assert len(short) == 28
         assert f">{short}<" in page
         assert f'title="{name}"' in page
