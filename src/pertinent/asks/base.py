@@ -104,7 +104,7 @@ class Question(ABC):
     @staticmethod
     @abstractmethod
     def read(model: Model, outputs: Any, parts: Sequence[BatchPart]) -> list[Sequence[Any] | Exception]:
-        """Return the answers to the rows of each part of a batch, or the error of the part."""
+        """Return the answers to the rows of each part of a batch, or an error for the part."""
 
     @abstractmethod
     def assemble(self, model: Model, input: Input, answers: list[Any]) -> Any:
