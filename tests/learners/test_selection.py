@@ -140,12 +140,12 @@ def test_aim_explores_beside_the_selector():
 def test_the_samples_of_aim_are_concrete():
     logits = torch.tensor([1.2, -0.7]).repeat(20000, 1)
     torch.manual_seed(0)
-    z = AIMLearner(trained="both", temperature=0.3)._relaxed(logits)
+    z = AIMLearner(trained="both", temperature=0.3)._relax(logits)
     # P(z > 1/2) is π whatever the temperature, and log-odds of z are logistic noise around the logits.
     np.testing.assert_allclose((z > 0.5).float().mean(0), logits[0].sigmoid(), atol=0.015)
     log_odds = 0.3 * torch.logit(z.double().clamp(1e-12, 1 - 1e-12))
     np.testing.assert_allclose(log_odds.median(0).values, logits[0], atol=0.05)
-    sharp = AIMLearner(trained="both", temperature=1e-3)._relaxed(logits)
+    sharp = AIMLearner(trained="both", temperature=1e-3)._relax(logits)
     assert ((sharp < 1e-3) | (sharp > 1 - 1e-3)).float().mean() > 0.99
 
 
