@@ -37,9 +37,8 @@ class LogLikelihoods(PlainValues):
     plural = "log-likelihoods"
     name = "log-likelihood"
     no_decision = (
-        "This method compares decisions, but the likelihood of an answer is not a decision: choose a method "
-        "that "
-        "measures changes of the value, such as parallel-local-search or shapley."
+        "This method compares decisions, but the likelihood of an answer is not a decision: choose a "
+        "method that measures changes of the value, such as parallel-local-search or shapley."
     )
 
     @property
