@@ -94,7 +94,7 @@ def unknown(what: str, name: object, names: Iterable[str], suggestion: str | Non
 
 
 def sendable(error: Exception | None) -> PertinentError | None:
-    """Return a picklable error; other exceptions may contain objects that cannot be pickled."""
+    """Return an error that can be sent to another process; other exceptions are replaced."""
     if error is None:
         return None
     if isinstance(error, PertinentError) and len(error.args) == 1:

@@ -257,7 +257,7 @@ def test_no_attack_is_said():
     [
         ({"toward": "class 9"}, "class 9"),
         ({"sets": ["unknown"]}, "unknown"),
-        ({"sets": np.ones((2, 3), dtype=bool)}, "one for each of the 12 features"),
+        ({"sets": np.ones((2, 3), dtype=bool)}, "one value for each of the 12 features"),
         ({"algorithm": "decision"}, "with a `background`"),
         ({"norm": "l1"}, "l1"),
     ],
@@ -270,7 +270,7 @@ def test_bad_arguments_are_named(options, said):
 def test_the_predicted_class_is_no_aim():
     module, x = linear(), np.ones(D)
     own = int(module(torch.ones(D)).argmax())
-    with pytest.raises(SettingError, match="another class"):
+    with pytest.raises(SettingError, match="must differ from the predicted class"):
         attack_radius(wrapped(module), x, toward=own, progress=False)
 
 

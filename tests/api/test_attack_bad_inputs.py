@@ -77,7 +77,7 @@ def test_one_class_has_no_other():
 
     background = np.random.default_rng(0).normal(size=(20, D))
     model = pertinent.wrap(DummyClassifier().fit(background, np.zeros(20)), background=background)
-    with pytest.raises(ModelError, match=r"only one class, '0\.0': there is no other"):
+    with pytest.raises(ModelError, match=r"only one class, '0\.0': an attack needs another class"):
         attack_radius(model, np.ones(D), **QUIET)
 
 
@@ -167,10 +167,10 @@ def test_nan_is_an_error_and_not_a_radius():
         ([[0], "word"], "'word' among sets"),
         ([[[0]]], "must be a name or an index"),
         (np.zeros((1, 1, 1)), "names or indices"),
-        ([True, False], "one for each"),
+        ([True, False], "one value for each"),
         ([None], "None"),
         (7, "names or indices"),
-        (np.ones((2, D + 1), dtype=bool), "one for each"),
+        (np.ones((2, D + 1), dtype=bool), "one value for each"),
     ],
 )
 def test_odd_sets_are_named(sets, said):

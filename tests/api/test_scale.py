@@ -143,7 +143,7 @@ def test_searches_are_of_probabilities(method):
 
 def test_a_regressor_has_no_logits():
     model = pertinent.wrap(lambda texts: [[len(text)] for text in texts], output="value")
-    with pytest.raises(SettingError, match="`scale` must be 'natural' for a model of plain values"):
+    with pytest.raises(SettingError, match="`scale` must be 'natural' for a model with plain values"):
         pertinent.explain(model, TEXT, scale="logit")
 
 

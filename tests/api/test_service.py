@@ -101,7 +101,7 @@ def test_a_prediction_without_some_features():
         whole, without = service.predict("not good film"), service.predict("not good film", [1])
         np.testing.assert_allclose(whole.result(20)[1], 1 / (1 + np.exp(-1.6)))
         np.testing.assert_allclose(without.result(20)[1], 1 / (1 + np.exp(0.4)))
-        with pytest.raises(SettingError, match="`without` must be numbers below 3, but got \\[3\\]"):
+        with pytest.raises(SettingError, match="`without` must be indices below 3, but got \\[3\\]"):
             service.predict("not good film", [3]).result(20)
         with pytest.raises(InputError, match="empty"):
             service.predict(" ").result(20)

@@ -265,7 +265,7 @@ def test_a_worker_with_other_versions(monkeypatch):
 
 
 def test_no_worker_fits():
-    with pytest.raises(ClusterError, match=r"has 2 CPUs and 0 GPUs: a worker has .*gpus_per_worker=0.5"):
+    with pytest.raises(ClusterError, match=r"has 2 CPUs and 0 GPUs: reduce .*gpus_per_worker=0.5"):
         pertinent.explain(own_model(), TEXTS, cluster=Cluster(gpus_per_worker=0.5), **WORDS)
 
 

@@ -84,7 +84,7 @@ def test_a_stream_goes_to_a_folder_and_is_continued(tmp_path):
     [
         ({"inputs": ["another", *TEXTS[1:]]}, "other inputs: block 0 has changed"),
         ({"inputs": TEXTS[:256]}, "other inputs: there are fewer inputs"),
-        ({"inputs": [*TEXTS, "more"]}, "other inputs: block 1 is not"),
+        ({"inputs": [*TEXTS, "more"]}, "other inputs: block 1 has changed"),
         ({"seed": 1}, r"differs in requests\[0\].seed \(0, now 1\)"),
         ({"model": own_model(lambda texts: [[0.5, 0.5] for _ in texts])}, "differs in model"),
         ({"out": "foreign"}, "contains other files"),

@@ -45,7 +45,7 @@ class JobResult:
     seconds: float = 0.0
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return a picklable state; an unpicklable error is replaced."""
+        """Return a state that can be sent to another process, replacing the error if necessary."""
         return {**vars(self), "error": sendable(self.error)}
 
 

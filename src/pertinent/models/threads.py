@@ -40,7 +40,7 @@ class ThreadCount:
         self._is_down = True
 
     def __reduce__(self) -> tuple[type[ThreadCount], tuple[()]]:
-        """Pickle without measurements, which are only valid for this machine."""
+        """Serialise without measurements, which are only valid for this machine."""
         return ThreadCount, ()
 
     @property

@@ -41,7 +41,7 @@ class Failure:
     error: Exception | None = field(default=None, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return a picklable state; an unpicklable error is replaced."""
+        """Return a state that can be sent to another process, replacing the error if necessary."""
         return {**vars(self), "error": sendable(self.error)}
 
     def __str__(self) -> str:
