@@ -78,7 +78,7 @@ def explain_prompt(call):
         if draw.random() < 0.25:
             fields[name] = draw.choice(texts)
     prompt = pertinent.Prompt(**fields)
-    prompt.rendered(lambda messages: "".join(m["content"] for m in messages))
+    prompt.render(lambda messages: "".join(m["content"] for m in messages))
     _check(pertinent.explain(_language_model(), prompt, draw.choice(METHODS), **_options(draw, call)))
 
 

@@ -108,7 +108,7 @@ def test_invalid_groups(groups):
     ("module", "message"),
     [
         (torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Sigmoid()), "label-probability"),
-        (torch.nn.Linear(3, 1), "one number, which may mean anything"),
+        (torch.nn.Linear(3, 1), "single number, whose meaning is ambiguous"),
     ],
 )
 def test_ambiguous_outputs_require_output(module, message):
@@ -196,7 +196,7 @@ def test_tokenizers_without_special_tokens_cannot_remove_all_features(removal):
     tokenizer = tiny.tokenizer(model_max_length=200)
     tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(single="$A", pair="$A $B:1")
     model = pertinent.wrap((tiny.model("bert"), tokenizer))
-    with pytest.raises(InputError, match="Nothing is left of this text when all its features are removed"):
+    with pytest.raises(InputError, match="No tokens of this text remain when all its features are removed"):
         pertinent.explain(model, tiny.text(4), "kernel-shap", removal=removal)
     assert len(pertinent.explain(model, tiny.text(4), "kernel-shap", removal="mask-token").scores) == 4
 
@@ -219,7 +219,7 @@ def test_values_that_overflow_are_failures(method):
     )
     for found in pertinent.explain_iter(model, rows[:5], method, removal="background:rows=20"):
         if isinstance(found, pertinent.Failure):
-            assert "too large to compute with" in found.reason
+            assert "the model's outputs are too large" in found.reason
         else:
             assert np.isfinite(found.scores).all()
 
@@ -290,13 +290,13 @@ def test_invalid_metrics(model, explanation, metrics):
 
 
 def test_evaluation_requires_the_explained_model(bert):
-    with pytest.raises(InputError, match="evaluate with the model that was explained"):
+    with pytest.raises(InputError, match="evaluate with the explained model"):
         pertinent.evaluate(bert, pertinent.explain(sentiment, "w1 bad"))
 
 
 @pytest.mark.parametrize("target", [np.array(["0", "1"]), np.array([0]), torch.tensor([0, 1]), [0], None, {}])
 def test_a_class_must_be_one_name_or_number(explanation, target):
-    with pytest.raises(InputError, match="name or number"):
+    with pytest.raises(InputError, match="must be a name or an index"):
         explanation.for_class(target)
 
 
@@ -357,7 +357,7 @@ def test_files_that_cannot_be_read_or_written(explanation, tmp_path):
     for call, message in {
         lambda: pertinent.read(tmp_path / "missing.parquet"): "There is no file",
         lambda: pertinent.read(tmp_path / "half.parquet"): "damaged",
-        lambda: pertinent.read(tmp_path / "other.parquet"): "holds no explanations",
+        lambda: pertinent.read(tmp_path / "other.parquet"): "contains no explanations",
         lambda: explanation.save(tmp_path / "nowhere" / "e.parquet"): "no folder",
         lambda: pertinent.explain(sentiment, ["not bad"], out=tmp_path / "run.csv"): "must end in .parquet",
         lambda: pertinent.explain(sentiment, ["not bad"], out=tmp_path / "run.json"): "must end in .parquet",

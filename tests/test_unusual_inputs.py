@@ -191,7 +191,7 @@ def test_failures_are_saved(tmp_path):
 def test_two_output_files_must_differ(tmp_path, capsys):
     name = str(tmp_path / "same.json")
     assert main(["explain", "not bad", "--html", name, "--json", name]) == 2
-    assert "named twice" in capsys.readouterr().err
+    assert "listed twice" in capsys.readouterr().err
 
 
 def test_an_interrupted_command_writes_finished_explanations(tmp_path, monkeypatch):

@@ -20,7 +20,7 @@ _EXTRAS = {
     "shap": ("shap",),
     "shapiq": ("shapiq",),
 }
-"""The packages that each extra installs."""
+"""Packages that each extra installs."""
 
 
 def optional(module: str) -> Any:

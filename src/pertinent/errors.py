@@ -49,7 +49,7 @@ class ExampleError(InputError):
     reason
         Why it cannot be used.
     label
-        Its label, if the label cannot be used.
+        Label of the example, if the label is what cannot be used.
     """
 
     def __init__(self, data: str, row: int, reason: object, label: object = None) -> None:
@@ -81,20 +81,20 @@ class MissingExtra(PertinentError, ImportError):
     """An optional dependency that is not installed."""
 
 
-def unknown(what: str, name: object, known: Iterable[str], meant: str | None = None) -> SettingError:
-    """Return the error for an unknown name; it suggests the name that is `meant`, else the closest one."""
-    known = sorted(known)
+def unknown(what: str, name: object, names: Iterable[str], meant: str | None = None) -> SettingError:
+    """Return the error for an unknown name; it suggests `meant`, or else the closest name."""
+    names = sorted(names)
     text = name if isinstance(name, str) else safe_repr(name)
-    near = get_close_matches(text, known, n=1, cutoff=0.6) if meant is None else [meant]
+    near = get_close_matches(text, names, n=1, cutoff=0.6) if meant is None else [meant]
     if not near and len(text) > 2:
-        near = [candidate for candidate in known if text in candidate]
+        near = [candidate for candidate in names if text in candidate]
     hint = f" Did you mean {' or '.join(map(repr, near[:3]))}?" if near else ""
-    available = f"Known: {', '.join(known)}." if known else "There is none."
+    available = f"Known: {', '.join(names)}." if names else "There is none."
     return SettingError(f"Unknown {what} {safe_repr(name)}.{hint} {available}")
 
 
 def sendable(error: Exception | None) -> PertinentError | None:
-    """Return an error that can be sent to another process; other exceptions may hold what cannot."""
+    """Return a picklable error; other exceptions may contain objects that cannot be pickled."""
     if error is None:
         return None
     if isinstance(error, PertinentError) and len(error.args) == 1:

@@ -23,7 +23,7 @@ except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
 _LONGEST = 40
-"""The number of characters of a file's name in the name of its temporary file, so that it is not too long."""
+"""Number of characters of a file's name that its temporary file's name repeats, to limit the length."""
 
 _TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{16}")
 """Names of temporary files: a dot, the beginning of the target's name, and random digits."""
@@ -80,8 +80,8 @@ def sync(path: Path) -> None:
 def remove_leftovers(folder: Path, name: str | None = None) -> None:
     """Remove the temporary files of processes that were killed while they wrote to `name` in a folder.
 
-    Without a `name`, the temporary files of all files in the folder are removed. A temporary file that a
-    living process writes is locked, and stays.
+    Without a `name`, the temporary files of all files in the folder are removed. Temporary files of running
+    processes are locked, and are kept.
     """
     if fcntl is None:
         return
@@ -173,7 +173,7 @@ def _parquet(path: Path) -> Iterator[Any]:
         with parquet.ParquetFile(path, page_checksum_verification=True) as file:
             yield file
     except Exception as error:
-        # A damaged file raises errors of every kind, from wrong bytes to excessive sizes.
+        # A damaged file can raise any error, from wrong bytes to excessive sizes.
         raise FileError(f"{str(path)!r} is damaged or not a Parquet file: {error}") from error
 
 
@@ -223,7 +223,7 @@ def _temporary(path: Path) -> Iterator[Path]:
             if file is not None:
                 os.close(file)
     finally:
-        _remove(temporary)  # again: an interrupt may have prevented the first attempt
+        _remove(temporary)  # again, because an interrupt may have prevented the first attempt
 
 
 def _temporary_name(path: Path) -> Path:
@@ -261,13 +261,13 @@ def _create(temporary: Path, path: Path) -> int | None:
                 fcntl.flock(file, fcntl.LOCK_EX)
             if temporary.exists():
                 return file
-            os.close(file)  # `remove_leftovers` of another process came between creating and locking
+            os.close(file)  # another process's `remove_leftovers` came between creating and locking
     except (OSError, ValueError) as error:
         raise _unwritable(path, error) from error
 
 
 def _remove(temporary: Path) -> None:
-    with suppress(OSError, ValueError):  # raised already when the file was created
+    with suppress(OSError, ValueError):  # already raised when the file was created
         temporary.unlink(missing_ok=True)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isfinite
 
 _LONG = 1e4
-"""The smallest number whose thousands are separated; a year is smaller."""
+"""Smallest number with a thousands separator, so that years have none."""
 
 _HUGE = 1e15
 

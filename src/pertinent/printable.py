@@ -21,7 +21,7 @@ def shorten(text: str, most: int) -> str:
 
 
 def shorten_name(name: str, most: int) -> str:
-    """Return the name, cut in the middle to at most `most` characters, because names often differ at the end.
+    """Return the name, shortened in the middle to at most `most` characters; names often differ at the end.
 
     >>> shorten_name("patch at row 112, column 28", 19)
     'patch at …column 28'

@@ -258,7 +258,7 @@ def test_no_attack_is_said():
         ({"toward": "class 9"}, "class 9"),
         ({"sets": ["unknown"]}, "unknown"),
         ({"sets": np.ones((2, 3), dtype=bool)}, "one for each of the 12 features"),
-        ({"algorithm": "decision"}, "with a background"),
+        ({"algorithm": "decision"}, "with a `background`"),
         ({"norm": "l1"}, "l1"),
     ],
 )
@@ -275,10 +275,10 @@ def test_the_predicted_class_is_no_aim():
 
 
 def test_regressors_and_strings_cannot_be_attacked():
-    with pytest.raises(SettingError, match="a plain value is no decision"):
+    with pytest.raises(SettingError, match="a plain value is not a decision"):
         attack_radius(pertinent.load("diabetes"), np.zeros(10), progress=False)
     texts = pertinent.wrap(lambda texts: [[0.4, 0.6] for _ in texts])
-    with pytest.raises(InputError, match="perturbs numbers"):
+    with pytest.raises(InputError, match="perturb numbers"):
         attack_radius(texts, "some text", progress=False)
 
 
@@ -294,7 +294,7 @@ def test_labels_are_attacked_one_by_one_and_have_no_aim():
         assert found.radii[0] == pytest.approx(exact, rel=0.02)
         after = module(torch.tensor(found.perturbed[0]).float())[label].item()
         assert (after >= 0) != (scores[label] >= 0)
-        with pytest.raises(SettingError, match="exclude each other"):
+        with pytest.raises(SettingError, match="mutually exclusive"):
             attack_radius(model, x, toward=0, progress=False)
 
 

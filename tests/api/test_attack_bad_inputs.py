@@ -161,15 +161,15 @@ def test_nan_is_an_error_and_not_a_radius():
 @pytest.mark.parametrize(
     ("sets", "said"),
     [
-        ("first", "names or numbers"),
+        ("first", "names or indices"),
         ([99], "99"),
         ([0.5], "0.5"),
         ([[0], "word"], "'word' among sets"),
-        ([[[0]]], "by its name or number"),
-        (np.zeros((1, 1, 1)), "names or numbers"),
+        ([[[0]]], "must be a name or an index"),
+        (np.zeros((1, 1, 1)), "names or indices"),
         ([True, False], "one for each"),
         ([None], "None"),
-        (7, "names or numbers"),
+        (7, "names or indices"),
         (np.ones((2, D + 1), dtype=bool), "one for each"),
     ],
 )

@@ -106,7 +106,7 @@ def test_a_method_that_is_left_out_is_kept_but_not_shown(models, counting, tmp_p
 
 def test_other_words_are_another_run(models, tmp_path):
     pertinent.benchmark({"films": TEXTS}, models, ["random", "lime"], out=tmp_path, budget=20)
-    with pytest.raises(FileError, match="holds another run, which differs in"):
+    with pytest.raises(FileError, match="contains another run, which differs in"):
         pertinent.benchmark({"films": TEXTS}, models, ["random"], out=tmp_path, budget=30)
 
 
@@ -117,7 +117,9 @@ def test_a_method_cannot_be_left_out_of_a_run_that_is_not_finished(models, tmp_p
 
     with pytest.raises(KeyboardInterrupt):
         pertinent.benchmark({"films": TEXTS}, models, ["random", "lime"], out=tmp_path, progress=stop)
-    with pytest.raises(FileError, match="begun with lime, too, and is not finished: name it, too, or choose"):
+    with pytest.raises(
+        FileError, match="started with lime as well, and is not finished: also pass it, or choose"
+    ):
         pertinent.benchmark({"films": TEXTS}, models, ["random"], out=tmp_path)
 
 

@@ -16,7 +16,7 @@ TEXTS = ["not bad", "a film", "so bad a film"]
 
 
 def test_a_metric_is_there_once_with_the_same_settings():
-    with pytest.raises(SettingError, match="sufficiency is named twice"):
+    with pytest.raises(SettingError, match="sufficiency is listed twice"):
         pertinent.compare(words, TEXTS, "leave-one-out", ["sufficiency"] * 2, progress=False)
     both = pertinent.compare(
         words, TEXTS, "leave-one-out", ["faithfulness:k=1", "faithfulness:k=2"], progress=False
@@ -25,7 +25,7 @@ def test_a_metric_is_there_once_with_the_same_settings():
 
 
 def test_a_method_is_named_once():
-    with pytest.raises(SettingError, match="leave-one-out is named twice"):
+    with pytest.raises(SettingError, match="leave-one-out is listed twice"):
         pertinent.compare(words, TEXTS, ["leave-one-out", "random", "leave-one-out"], progress=False)
     other = pertinent.compare(words, TEXTS, [Lime(samples=20), Lime(samples=40)], progress=False)
     assert len(other.methods) == 2

@@ -188,11 +188,14 @@ def test_a_place_that_cannot_be_written_is_said_before_anything_is_asked(tmp_pat
     asked = []
     model = pertinent.wrap(lambda rows: asked.append(1) or classify(rows), kind="table")
     (tmp_path / "notes.txt").touch()
-    for out, message in ((tmp_path / "none" / "run.parquet", "no folder"), (tmp_path, "holds other files")):
+    for out, message in (
+        (tmp_path / "none" / "run.parquet", "no folder"),
+        (tmp_path, "contains other files"),
+    ):
         with pytest.raises(FileError, match=message):
             pertinent.explain(**words(model=model, out=out))
     pertinent.explain(**words()).save(tmp_path / "saved.parquet")
-    with pytest.raises(FileError, match="not a run that could be continued"):
+    with pytest.raises(FileError, match="not a run that can be resumed"):
         pertinent.explain(**words(model=model, out=tmp_path / "saved.parquet"))
     assert not asked
 
@@ -237,7 +240,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path, command):
     finally:
         process.kill()
     assert process.returncode == 130
-    assert f"To continue: pertinent {command} --file {texts}" in err
+    assert f"To resume: pertinent {command} --file {texts}" in err
     finished = len(pertinent.read(out))
     assert finished >= 3
     lines = journal.read_bytes().splitlines()

@@ -63,7 +63,7 @@ def test_fewer_inputs_are_refused(tmp_path, scaled, stream):
     model = pertinent.wrap(scaled, kind="table")
     interrupted(model, ROWS, out, after=6)
     fewer = (row for row in ROWS[:4]) if stream else ROWS[:4]
-    with pytest.raises(FileError, match="other inputs: there are fewer of them"):
+    with pytest.raises(FileError, match="other inputs: there are fewer inputs"):
         pertinent.explain(model, fewer, "lime", out=out, **WORDS)
     found = pertinent.explain(model, ROWS, "lime", out=out, **WORDS)
     assert [e.index for e in found] == list(range(10))
@@ -202,7 +202,9 @@ def test_no_fitted_method_is_loaded_because_a_file_names_its_folder(tmp_path, sc
     fitted.save(tmp_path / "fitted")
     pertinent.compare(model, ROWS, ["lime", fitted], out=out, **words)
     monkeypatch.setattr(type(fitted), "from_folder", Mock(side_effect=AssertionError))
-    with pytest.raises(FileError, match="amortized-shapley, which cannot be made from a file: name it, too"):
+    with pytest.raises(
+        FileError, match="amortized-shapley, which cannot be recreated from a file: pass the method as well"
+    ):
         pertinent.compare(model, ROWS, ["lime"], out=out, **words)
     assert len(pertinent.compare(model, ROWS, ["lime", fitted], out=out, **words).explanations) == 20
 
@@ -252,8 +254,8 @@ def test_what_is_not_all_shards_of_one_run_is_refused(tmp_path, scaled):
         )
     pertinent.explain(model, ROWS, "lime", out=tmp_path / "whole.parquet", **WORDS)
     for names, message in (
-        ("ab", "Shard 3/3 of the run must be merged, too"),
-        ("abc", "another run than .*seed"),
+        ("ab", "Shard 3/3 of the run must also be merged"),
+        ("abc", "a different run than .*seed"),
         ("abd", "are both shard 1/3"),
         (("a", "whole"), "not written by a run with `shard`"),
     ):
@@ -358,7 +360,7 @@ def test_sigterm_keeps_what_is_done_and_says_how_to_go_on(tmp_path):
     finally:
         process.kill()
     assert process.returncode == 143
-    assert f"To continue: pertinent explain --file {texts}" in err
+    assert f"To resume: pertinent explain --file {texts}" in err
     assert len(pertinent.read(out)) >= 3
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 

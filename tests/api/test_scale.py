@@ -69,7 +69,7 @@ def test_one_meaning_for_models_of_logits_and_of_probabilities():
 
 
 def test_raw_scores_of_probabilities_are_not_known():
-    with pytest.raises(SettingError, match="The model answers with probabilities, so its raw scores"):
+    with pytest.raises(SettingError, match="The model returns probabilities, so its raw scores"):
         pertinent.explain(CLASSIFIER, TEXT, scale="raw")
 
 
@@ -98,7 +98,7 @@ def test_the_scores_that_gradients_follow_are_those_of_the_scale(output, scale):
     leaf = torch.tensor(rows, requires_grad=True)
     if scale not in output.scales:
         for unknown in (lambda: output.as_scale(rows, scale), lambda: output.followed_scores(leaf, scale)):
-            with pytest.raises(SettingError, match="raw scores are not known"):
+            with pytest.raises(SettingError, match="raw scores are unknown"):
                 unknown()
         return
     followed = output.followed_scores(leaf, scale)

@@ -225,7 +225,7 @@ def test_the_form_of_a_model(client):
     methods = options(form, "method")
     assert next(iter(methods)) == "shapley" and methods["lime"] is methods["parallel-local-search"] is None
     assert "needs gradients" in methods["integrated-gradients"]
-    assert "needs the trees" in methods["tree-shap"]
+    assert "needs a forest" in methods["tree-shap"]
     assert list(options(form, "features"))[1:] == ["words", "sentences", "lines", "paragraphs", "passages"]
     assert "attention-mask" in options(form, "removal") and "good" in options(form, "target")
     assert "a &lt;b&gt; c</textarea>" in form
@@ -299,7 +299,7 @@ def test_a_view_from_another_package_is_one_class(monkeypatch, tmp_path):
     [
         ({"input": {}}, "`text` is missing"),
         ({"input": {"text": " "}}, "The text is empty"),
-        ({"input": {"text": "a" * 20_001}}, "20,001 characters, but this page explains at most 20,000"),
+        ({"input": {"text": "a" * 20_001}}, "at most 20,000 characters on this page, got 20,001"),
         ({"budget": 10_001}, "`budget` must be at most 10,000 on this page, but got 10001"),
         ({"method": "exact-shapley", "budget": None, "input": {"text": "a " * 14}}, "at most 10"),
         ({"method": "lime:samples=5"}, "Unknown method 'lime:samples=5'"),

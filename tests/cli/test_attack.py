@@ -76,7 +76,7 @@ def test_a_row_that_cannot_be_read_does_not_stop_the_others(run):
         (["--only", "d"], "Unknown feature 'd'"),
         (["--toward", "perhaps"], "perhaps"),
         (["--norm", "l1"], "l1"),
-        (["--algorithm", "decision"], "with a background"),
+        (["--algorithm", "decision"], "with a `background`"),
         (["--stepz", "3"], "--steps"),
     ],
 )

@@ -208,7 +208,7 @@ def test_texts_are_read_from_parquet(explained, tmp_path):
     code, inputs, err = explained("--file", "a.parquet")
     assert code == 1
     assert [i["text"]["first"] for i in inputs] == ["w1 w2", "w3, w4"]
-    assert "a.parquet row 2: The column 'text' must hold text, but holds None" in err
+    assert "a.parquet row 2: The column 'text' must contain text, but contains None" in err
 
 
 @pytest.mark.parametrize(
@@ -419,11 +419,11 @@ def test_a_finished_run_is_read_and_no_other_takes_its_place(run, tmp_path):
     written = (tmp_path / "out.parquet").read_bytes()
     assert run(*command) == (0, out, "")  # to the second that the model took
     for other, reason in (
-        (["explain", TEXT, *FAST], "was begun with other inputs"),
-        (["explain", TEXT, "w7 w8 w8", *FAST], "was begun with other inputs"),
-        (["explain", TEXT, "w7 w8 w9", *FAST, "--seed", "1"], "holds another run"),
-        (["explain", TEXT, "w7 w8 w9", *FAST, "--removal", "mask-token"], "holds another run"),
-        (["compare", TEXT, "w7 w8 w9", "--methods", "leave-one-out,random"], "holds another run"),
+        (["explain", TEXT, *FAST], "was started with other inputs"),
+        (["explain", TEXT, "w7 w8 w8", *FAST], "was started with other inputs"),
+        (["explain", TEXT, "w7 w8 w9", *FAST, "--seed", "1"], "contains another run"),
+        (["explain", TEXT, "w7 w8 w9", *FAST, "--removal", "mask-token"], "contains another run"),
+        (["compare", TEXT, "w7 w8 w9", "--methods", "leave-one-out,random"], "contains another run"),
     ):
         code, out, err = run(*other, "--out", "out.parquet")
         assert (code, out) == (2, "")
@@ -432,7 +432,7 @@ def test_a_finished_run_is_read_and_no_other_takes_its_place(run, tmp_path):
     pertinent.read("out.parquet").save("saved.parquet")
     code, _, err = run("explain", TEXT, *FAST, "--out", "saved.parquet")
     assert code == 2
-    assert "is not a run that could be continued" in err
+    assert "is not a run that can be resumed" in err
 
 
 def test_same_as_the_library(run, folder):
@@ -486,7 +486,7 @@ def test_evaluation_needs_the_same_model(run, tmp_path):
     run("explain", "--row", ROW, *FAST, "--out", "row.parquet")
     code, _, err = run("evaluate", "row.parquet", "--model", "sentiment")
     assert code == 2
-    assert "pass their model by --model" in err
+    assert "pass their model with --model" in err
     (tmp_path / "half.parquet").write_bytes((tmp_path / "row.parquet").read_bytes()[:100])
     code, _, err = run("evaluate", "half.parquet")
     assert code == 2
@@ -552,7 +552,7 @@ def test_a_removal_takes_settings():
     assert make_removal("mask-token").name == "mask-token"
     with pytest.raises(SettingError, match="sampels"):
         make_removal("uniform-noise:sampels=5")
-    with pytest.raises(SettingError, match="must be like uniform-noise:setting=value"):
+    with pytest.raises(SettingError, match="must be written as uniform-noise:setting=value"):
         make_removal("uniform-noise:samples")
     with pytest.raises(SettingError, match="a whole number"):
         make_removal("uniform-noise:samples=many")

@@ -183,9 +183,9 @@ def test_inputs_that_cannot_be_used_are_left_out_and_listed(run):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--out", "model"], "'model' is not empty and contains no training run: choose another folder"),
+        (["--out", "model"], "'model' is not empty but contains no training run: choose another folder"),
         (["--out", "data.csv"], "got the file 'data.csv'"),
-        (["--epochs", "3"], "'fitted' contains a training run with other settings (epochs)"),
+        (["--epochs", "3"], "'fitted' contains a training run with different settings (epochs)"),
         (["--out", "new", "--limit", "1"], "must be at least 2 usable inputs, but got 1"),
         (["--out", "new", "--method", "lime"], "Unknown method to fit 'lime'. Known: aim, amortized-shapley"),
         (["--out", "new", "--teacher", "limes"], "Unknown method 'limes'. Did you mean 'lime'?"),
@@ -199,7 +199,7 @@ def test_inputs_that_cannot_be_used_are_left_out_and_listed(run):
         ),
         (["--out", "new", "--teacher-explanations", "no.parquet"], "There is no file 'no.parquet'"),
         (["--out", "new", "--column", "text"], "Unknown column 'text'. Known: review, stars"),
-        (["--out", "new", "--model", "fitted"], "'fitted' holds an explainer, not a model"),
+        (["--out", "new", "--model", "fitted"], "'fitted' contains an explainer, not a model"),
     ],
 )
 def test_bad_usage(run, arguments, message):
@@ -283,10 +283,10 @@ def test_a_registered_name_wins_over_a_folder(run):
         (["--method", "fitte"], "Unknown method 'fitte'"),
         (["--method", "fitted", "--set", "refin=2"], "Did you mean 'refine'?"),
         (["--method", "fitted", "--set", "refine=x"], "`refine` must be a whole number, but got 'x'"),
-        (["--method", "fitted", "--model", "./other"], "fitted to another model"),
+        (["--method", "fitted", "--model", "./other"], "fitted to a different model"),
         (
             ["--method", "fitted", "--removal", "mask-token"],
-            "must be 'attention-mask', as the explainer",
+            "must be 'attention-mask', which the explainer",
         ),
         (["--method", "fitted", "--scale", "logit"], "`scale` must be 'natural'"),
         *((["--method", name], f"{name!r} must be fitted first: pertinent fit") for name in learned.all()),
@@ -302,10 +302,10 @@ def test_what_cannot_explain_is_said_once(run, arguments, message):
 def test_another_model_is_said_once_among_several_methods(run):
     arguments = ["--file", "data.csv", "--column", "review", "--model", "./other"]
     code, out, err = run("compare", *arguments, "--methods", "fitted,leave-one-out")
-    assert (code, err.count("\n"), err.count("fitted to another model")) == (1, 1, 1)
+    assert (code, err.count("\n"), err.count("fitted to a different model")) == (1, 1, 1)
     assert "leave-one-out" in out
     code, out, err = run("stability", *arguments, "--method", "fitted")
-    assert (code, out, err.count("fitted to another model")) == (2, "", 1)
+    assert (code, out, err.count("fitted to a different model")) == (2, "", 1)
 
 
 def test_image_may_be_a_folder(tmp_path, capsys):

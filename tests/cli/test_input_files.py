@@ -113,7 +113,7 @@ def test_ids_and_labels_are_taken_out_of_the_record(tmp_path):
     assert (item.id, item.raw) == ("7", {"text": "words"})
     with pytest.raises(SettingError, match=r"Did you mean 'name'.*--id-column"):
         read(tmp_path, b"name,text\n7,words\n", FileColumns("text", id="nam"))
-    with pytest.raises(FileError, match="Ids are read from"):
+    with pytest.raises(FileError, match="Ids can only be read from"):
         read(tmp_path, b"words\n", FileColumns("text", id="name"), "a.txt")
     [item] = read(tmp_path, b'"words"\n', FileColumns("text", id="name"), "a.jsonl")
     assert "must have named columns" in str(item.error)

@@ -109,7 +109,7 @@ def test_the_other_commands_take_it(run, tmp_path):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("nowhere_at_all:f", "There is no module 'nowhere_at_all', neither in this folder nor"),
+        ("nowhere_at_all:f", "There is no module 'nowhere_at_all' in this folder or"),
         ("own_models.smal:f", "There is no module 'own_models.smal'"),
         ("own_models.small:text", "Did you mean 'texts'?"),
         ("own_models.small:nothing", "Cannot wrap int"),
@@ -117,8 +117,8 @@ def test_the_other_commands_take_it(run, tmp_path):
         ("broken_model:f", "'broken_model' cannot be imported: No module named 'not_installed_at_all'"),
         ("failing_model:f", "'failing_model' cannot be imported: ZeroDivisionError: division by zero"),
         ("leaving_model:f", "'leaving_model' cannot be imported: SystemExit: 3"),
-        ("own_models.small", "package.module:name for a model of your own"),
-        ("own_models.small:texts:x", "package.module:name for a model of your own"),
+        ("own_models.small", "package.module:name for your own model"),
+        ("own_models.small:texts:x", "package.module:name for your own model"),
     ],
 )
 def test_mistakes(run, name, message):

@@ -87,4 +87,4 @@ def test_a_model_without_parameters(run, monkeypatch):
     )
     code, _, err = run("a b", "--method", "leave-one-out")
     assert code == 2
-    assert "only torch modules and transformers models have" in err
+    assert "must be a torch module or a transformers model" in err

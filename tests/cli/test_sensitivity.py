@@ -26,5 +26,5 @@ def test_neighbour_stability_of_a_file_of_explanations(run, tmp_path):
     code, out, err = run("neighbour-stability", "e.parquet", *options, "--json", "a.json")
     assert code == 1
     assert "iou-stability" in out
-    assert "input 2: iou-stability: The model makes this decision about no other text" in err
+    assert "input 2: iou-stability: The model makes this decision for no other text" in err
     assert [row.value for row in pertinent.read(tmp_path / "a.json").rows] == [1.0, 1.0]

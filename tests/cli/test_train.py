@@ -40,7 +40,7 @@ def test_trains_and_the_folder_is_explained(run, tmp_path, capsys):
     assert record["counterfactual"] and record["learning_rate"] == 1e-3
     assert main(["explain", "w1 w2", "--model", "trained", "--method", "leave-one-out", "--quiet"]) == 0
     code, _, err = run(*command)
-    assert code == 2 and "contains a training run already" in err
+    assert code == 2 and "already contains a training run" in err
     again = run(*command, "--resume")
     assert again[:2] == (0, out)
 

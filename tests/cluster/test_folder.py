@@ -82,12 +82,12 @@ def test_a_stream_goes_to_a_folder_and_is_continued(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"inputs": ["another", *TEXTS[1:]]}, "other inputs: block 0 is not what it was"),
-        ({"inputs": TEXTS[:256]}, "other inputs: there are fewer of them"),
+        ({"inputs": ["another", *TEXTS[1:]]}, "other inputs: block 0 has changed"),
+        ({"inputs": TEXTS[:256]}, "other inputs: there are fewer inputs"),
         ({"inputs": [*TEXTS, "more"]}, "other inputs: block 1 is not"),
         ({"seed": 1}, r"differs in requests\[0\].seed \(0, now 1\)"),
         ({"model": own_model(lambda texts: [[0.5, 0.5] for _ in texts])}, "differs in model"),
-        ({"out": "foreign"}, "holds other files"),
+        ({"out": "foreign"}, "contains other files"),
         ({"out": "no/folder"}, "cannot be written: No such file"),
     ],
 )
@@ -209,7 +209,7 @@ def test_a_driver_that_is_interrupted_and_killed_goes_on(here):
     began = time.monotonic()
     _, said = process.communicate(timeout=30)
     assert process.returncode == 130 and time.monotonic() - began < 15
-    assert "finished work is kept. To continue: pertinent explain --file texts.txt" in said
+    assert "finished work is kept. To resume: pertinent explain --file texts.txt" in said
     kept = {file: file.stat().st_mtime_ns for file in Path("run").glob("part-*")}
     process = start()
     wait_for_files(len(kept) + 1)

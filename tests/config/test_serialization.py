@@ -105,11 +105,11 @@ def test_arrays_with_shapes():
     np.testing.assert_array_equal(again.chosen[0.5], [False, True])
     assert (again.spans.dtype, again.other) == (np.int64, None)
     for name, wrong, message in (
-        ("scores", [1.0], "`scores` must have the shape 2, but has 1"),
+        ("scores", [1.0], "`scores` must have shape 2, but has 1"),
         ("scores", [1.0, "a"], "`scores` must be numbers"),
         ("spans", [[1, 2, 3.5], [1, 2, 3]], "`spans` must be whole numbers"),
-        ("by_class", [[1, 2]], "`by_class` must have the shape 2 × 2, but has 1 × 2"),
-        ("by_class", [[1, 2], [1]], "`by_class` must be rows that are equally long"),
+        ("by_class", [[1, 2]], "`by_class` must have shape 2 × 2, but has 1 × 2"),
+        ("by_class", [[1, 2], [1]], "`by_class` must be rows of equal length"),
         ("chosen", [[0.5, [2]]], "`chosen` must be from 0 to 1"),
         ("chosen", [[1.5, [1]]], "`chosen` must be above 0 and at most 1, but got 1.5"),
         ("chosen", {}, "`chosen` must be a list of pairs"),

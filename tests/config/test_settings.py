@@ -182,7 +182,7 @@ def test_what_was_read_opens_no_folder():
 
     e = pertinent.explain(_words, "not bad at all", "lime", budget=20)
     named = changed(e, removal="marginalize", removal_settings={"filler": "/some/folder"})
-    with pytest.raises(SettingError, match="this is not opened"):
+    with pytest.raises(SettingError, match="is not opened"):
         pertinent.evaluate(_words, named)
 
 

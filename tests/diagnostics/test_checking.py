@@ -100,7 +100,7 @@ def test_labels():
         with pytest.raises(SettingError, match="`label` must be a name or a number from 0 to 2, but got "):
             column_index(bad, classes, "label")
     for bad in (1.5, float("nan"), float("inf"), None, [1]):
-        with pytest.raises(InputError, match="A label must be given by its name or number, but got "):
+        with pytest.raises(InputError, match="A label must be a name or an index, but got "):
             column_index(bad, classes, "label")
 
 
@@ -269,7 +269,7 @@ def test_training_is_recommended_only_for_text_models():
     check = pertinent.check_removal(model, rows, (certain(rows)[:, 1] > 0).astype(int), progress=False)
     assert check.needs_training and not check.trainable
     assert "trained counterfactually" not in check.recommendation
-    assert "refit the model to data in which columns are removed" in check.recommendation
+    assert "refit the model on data in which columns are removed" in check.recommendation
     assert not type(check).from_dict(check.to_dict()).trainable
 
 
@@ -315,7 +315,7 @@ def test_one_failing_input_does_not_stop_the_others():
     assert {row.input for row in check.rows} == {0, 4}
     assert [f.index for f in check.failures] == [1, 2, 3]
     assert check.failures[0].reason == "mask-token: The model raised RuntimeError: no theta!"
-    assert "only one feature" in check.failures[2].reason
+    assert "at least 2 features" in check.failures[2].reason
     assert len(check.rows) == 2 * 2 * 4
 
 
@@ -346,7 +346,7 @@ def test_inapplicable_removals_are_skipped_with_the_reason(lines):
     words.mask_token = None
     check = pertinent.check_removal((network, words), lines[:2], draws=2, shares=0.5)
     assert "mask-token" not in check.removals
-    assert "has a mask token" in check.skipped["mask-token"]
+    assert "with a mask token" in check.skipped["mask-token"]
     model = pertinent.wrap(lambda rows: [[0.4, 0.6] for _ in rows], kind="table")
     check = pertinent.check_removal(model, np.eye(4))
     assert check.removals == ["constant"]
@@ -507,7 +507,7 @@ def test_attach_warns_of_unchecked_removals(check, caplog):
     assert check.attach(e).warnings == ()
     assert "was not checked" in caplog.text
     other = pertinent.explain(afraid_of_masks, TEXTS[0], "leave-one-out")
-    with pytest.raises(InputError, match="check the model that was explained"):
+    with pytest.raises(InputError, match="run the check on the explained model"):
         check.attach(other)
 
 

@@ -100,7 +100,9 @@ def test_a_file_is_the_same_after_reading(saved, kind):
 @pytest.mark.parametrize("kind", FILES)
 def test_a_file_of_another_kind_is_refused(saved, kind):
     for other in FILES.keys() - {kind}:
-        with pytest.raises(FileError, match=f"holds no {other}: `kind` must be '{other}', but got '{kind}'"):
+        with pytest.raises(
+            FileError, match=f"contains no {other}: `kind` must be '{other}', but got '{kind}'"
+        ):
             diagnostics.get(other).read(saved(FILES[kind]))
 
 
@@ -117,8 +119,8 @@ def test_no_field_may_be_missing(saved, kind):
     ("change", "message"),
     [
         ({"format": "pertinent stability 1"}, "`format` is 'pertinent stability 1'"),
-        ({"kind": "diagnostic"}, "holds no result that this version"),
-        ({"kind": []}, "holds no result that this version"),
+        ({"kind": "diagnostic"}, "contains no result that this version"),
+        ({"kind": []}, "contains no result that this version"),
         ({"columns": [["input"]]}, "`columns` must be a list of strings"),
         ({"rows": [3]}, "`rows` must be a list, but got 3"),
         ({"rows": []}, "`rows` must be at least one"),

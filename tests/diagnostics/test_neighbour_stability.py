@@ -65,7 +65,7 @@ def test_invalid_arguments(monkeypatch):
         neighbour_stability(result, stop_words=())
     with pytest.raises(SettingError, match=r"one vector of numbers for each of 2 texts, got .* \(2,\)"):
         neighbour_stability(result, lambda texts: [1.0, 2.0], stop_words=())
-    with pytest.raises(SettingError, match="`lexical` must be at least 1 where `semantic` is 0"):
+    with pytest.raises(SettingError, match="`lexical` must be at least 1 if `semantic` is 0"):
         neighbour_stability(result, lexical=0, **PLAIN)
     with pytest.raises(SettingError, match="`explanations` must be at least two"):
         neighbour_stability(result[:1], **PLAIN)

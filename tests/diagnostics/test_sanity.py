@@ -223,7 +223,7 @@ def test_the_model_is_never_changed(ending, interrupted, monkeypatch):
 
 def test_invalid_models_and_settings():
     function = pertinent.wrap(lambda rows: [[0.5, 0.5] for _ in rows], kind="table")
-    with pytest.raises(ModelError, match="only torch modules and transformers models have"):
+    with pytest.raises(ModelError, match="must be a torch module or a transformers model"):
         pertinent.sanity(function, ROWS, "leave-one-out")
     model = table_model()
     for options, error, message in (
@@ -306,7 +306,7 @@ def test_a_damaged_file_is_refused(tmp_path, change):
     path = tmp_path / "a.json"
     of_rows((0, 1, 0.1, 0.2), (0, 2, 0.1, 0.2)).save(path)
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    with pytest.raises(FileError, match="is damaged or holds no sanity"):
+    with pytest.raises(FileError, match="is damaged or contains no sanity"):
         Sanity.read(path)
 
 

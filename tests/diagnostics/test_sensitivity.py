@@ -121,7 +121,7 @@ def test_columns_move_by_their_standard_deviation():
 
 def test_invalid_inputs_and_settings():
     words = pertinent.wrap(lambda texts: [[0.9, 0.1] for _ in texts])
-    with pytest.raises(InputError, match="needs images or table rows of numbers"):
+    with pytest.raises(InputError, match="must be images or numeric table rows"):
         pertinent.sensitivity(words, ["not bad"], "leave-one-out")
     for options, message in (
         ({"radius": 0}, "`radius` must be above 0, but got 0"),

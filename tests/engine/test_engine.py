@@ -80,7 +80,7 @@ def test_the_meter_counts_distinct_masks_and_enforces_the_budget():
     assert meter.evaluations == 2
     (done,) = Engine(model).run([job(model, [1.0, 2.0], Meter(2).watch(asks([[1, 0], [0, 1]], [[0, 0]])))])
     assert isinstance(done.error, BudgetError)
-    assert "asked for 3 evaluations, but its budget is 2" in str(done.error)
+    assert "requested 3 evaluations, but its budget is 2" in str(done.error)
 
 
 def test_branches_of_a_fork_run_side_by_side_with_a_budget_each():
@@ -140,8 +140,8 @@ def test_one_input_that_the_model_refuses_does_not_take_the_others_down():
         (lambda rows: np.full((len(rows), 2), np.nan), "NaN"),
         (lambda rows: np.full((len(rows), 2), 3.0), "output='logit'"),
         (lambda rows: np.full((len(rows) + 1, 2), 0.5), "rows of numbers"),
-        (lambda rows: np.array([["a", "b"]] * len(rows)), "must answer with numbers"),
-        (lambda rows: None, "must answer with numbers"),
+        (lambda rows: np.array([["a", "b"]] * len(rows)), "must return numbers"),
+        (lambda rows: None, "must return numbers"),
     ],
 )
 def test_unusable_answers_say_what_is_wrong(answer, message):

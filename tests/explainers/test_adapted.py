@@ -93,7 +93,7 @@ def test_what_fails_is_said_and_no_thread_is_left(linear):
         pertinent.explain(linear, ROW, pertinent.adapt(_fails, "mine"), removal="constant")
     with pytest.raises(SettingError, match="must be a function or an explainer"):
         pertinent.adapt(3)
-    with pytest.raises(SettingError, match="must be a function, a class of shap"):
+    with pytest.raises(SettingError, match="must be a function, a shap, captum or lime class"):
         pertinent.adapt(dict)
     assert threading.active_count() == before
 

@@ -79,12 +79,12 @@ def test_grad_cam_needs_maps():
         pertinent.explain(pertinent.wrap(flat, kind="image", output="logit"), x, "grad-cam")
     with pytest.raises(ModelError, match="two-dimensional convolutions"):
         pertinent.explain(model(), x, "grad-cam")
-    with pytest.raises(ModelError, match=r"gives maps \(rows, channels, height, width\)"):
+    with pytest.raises(ModelError, match=r"returns maps \(rows, channels, height, width\)"):
         pertinent.explain(pertinent.wrap(flat, kind="image", output="logit"), x, "grad-cam", layer="1")
     with pytest.raises(SettingError, match="Unknown layer of the module '2'"):
         pertinent.explain(pertinent.wrap(flat, kind="image", output="logit"), x, "grad-cam", layer="2")
     rows = pertinent.wrap(torch.nn.Linear(3, 2), kind="table", output="logit")
-    with pytest.raises(InputError, match="Grad-CAM explains images, but the input is a table"):
+    with pytest.raises(InputError, match="Grad-CAM only explains images, but the input is a table"):
         pertinent.explain(rows, np.zeros(3), "grad-cam")
 
 

@@ -196,7 +196,7 @@ def test_constant_models_and_regressors_are_told():
     for method in ("one-step-banzhaf", "meaningful-perturbation"):
         e = pertinent.explain(constant, np.ones(4), method, progress=False)
         assert uninformative_reason(e).startswith("No feature moves the prediction measurably")
-    with pytest.raises(SettingError, match="a plain value is no decision"):
+    with pytest.raises(SettingError, match="a plain value is not a decision"):
         pertinent.explain(pertinent.load("diabetes"), np.zeros(10), "greedy", progress=False)
 
 

@@ -118,8 +118,8 @@ def test_a_forest_has_no_sum_of_logits():
 @pytest.mark.parametrize(
     ("model", "said"),
     [
-        (LogisticRegression(), "LogisticRegression has no trees that are known here"),
-        (AdaBoostClassifier(n_estimators=3), "answers of this AdaBoostClassifier are not those of its trees"),
+        (LogisticRegression(), "LogisticRegression has no supported trees"),
+        (AdaBoostClassifier(n_estimators=3), "answers of this AdaBoostClassifier do not match its trees"),
     ],
 )
 def test_what_is_no_sum_of_trees_is_refused(model, said):
@@ -130,9 +130,9 @@ def test_what_is_no_sum_of_trees_is_refused(model, said):
 
 def test_other_models_have_no_trees():
     function = pertinent.wrap(lambda rows: np.full((len(rows), 2), 0.5), kind="table", background=ROWS[:5])
-    with pytest.raises(ModelError, match="needs the trees"):
+    with pytest.raises(ModelError, match="needs a forest"):
         pertinent.explain(function, ROWS[0], "tree-shap")
-    with pytest.raises(InputError, match="table rows are explained by trees, but the input is text"):
+    with pytest.raises(InputError, match="explain only table rows, but the input is text"):
         pertinent.explain(lambda texts: [[0.5, 0.5]] * len(texts), "some text", "tree-shap")
 
 

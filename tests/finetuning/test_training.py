@@ -319,7 +319,7 @@ def test_a_killed_run_ends_where_an_unbroken_one_does(tmp_path, monkeypatch, kil
         with pytest.raises(KeyboardInterrupt):
             fit(tmp_path / "b", **options)
     assert not (tmp_path / "b" / "config.json").exists()
-    with pytest.raises(FileError, match="contains a training run already"):
+    with pytest.raises(FileError, match="already contains a training run"):
         fit(tmp_path / "b", **options)
     with pytest.raises(SettingError, match=r"other settings \(seed\)"):
         fit(tmp_path / "b", **options, seed=3, resume=True)
@@ -367,9 +367,9 @@ def test_nothing_is_printed_and_progress_is_told(tmp_path, capsys):
         ("  ", 0, "Example 2: The text is empty"),
         (7, 0, "Example 2: A text must be a string"),
         ("w1", 3, "Example 2: `label` must be a name or a number from 0 to 2, but got 3"),
-        ("w1", float("nan"), "Example 2: A label must be given by its name or number"),
-        ("w1", None, "Example 2: A label must be given by its name or number"),
-        ("w1", 0.5, "Example 2: A label must be given by its name or number"),
+        ("w1", float("nan"), "Example 2: A label must be a name or an index"),
+        ("w1", None, "Example 2: A label must be a name or an index"),
+        ("w1", 0.5, "Example 2: A label must be a name or an index"),
         ("w1", "LABEL_7", "Example 2: Unknown label 'LABEL_7'. Did you mean 'LABEL_"),
     ],
 )

@@ -103,6 +103,9 @@ def test_a_removal_by_name_may_have_settings():
         model, rows[:2], "leave-one-out", removal="uniform-noise:samples=3,low=-1,high=1"
     )
     assert found.explanations[0].request.removal_settings == {"samples": 3, "low": -1.0, "high": 1.0}
-    for wrong, message in (("background:rows", "must be like"), ("background:rowz=3", "Did you mean 'rows'")):
+    for wrong, message in (
+        ("background:rows", "must be written as"),
+        ("background:rowz=3", "Did you mean 'rows'"),
+    ):
         with pytest.raises(pertinent.PertinentError, match=message):
             pertinent.explain(model, rows[0], "leave-one-out", removal=wrong)

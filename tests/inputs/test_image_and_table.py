@@ -77,7 +77,7 @@ def test_bad_images(tmp_path):
         image_input(tmp_path / "half.png")
     with pytest.raises(SettingError, match="patches"):
         image_input(np.zeros((1, 4, 4)), "patchs")
-    with pytest.raises(SettingError, match="whole number"):
+    with pytest.raises(SettingError, match="integer"):
         image_input(np.zeros((1, 4, 4)), "patches:x")
 
 

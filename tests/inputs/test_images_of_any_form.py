@@ -147,13 +147,13 @@ def test_channels_may_come_last():
         (np.zeros((0, 0)), "at least one pixel"),
         (np.zeros((0, 4, 4)), "at least one pixel"),
         (Image.new("RGB", (0, 5)), "at least one pixel"),
-        (np.zeros((1, 2, 2), dtype=complex), "must hold numbers"),
-        (np.full((1, 2, 2), None), "must hold numbers"),
+        (np.zeros((1, 2, 2), dtype=complex), "must hold integers or floats"),
+        (np.full((1, 2, 2), None), "must hold integers or floats"),
         (np.full((1, 2, 2), np.nan), "NaN"),
         (np.full((1, 2, 2), 1e300), "too large"),
         ([[1.0], [1.0, 2.0]], "array of numbers"),
         (np.zeros(4), "shape"),
-        (object(), "must hold numbers"),
+        (object(), "must hold integers or floats"),
     ],
 )
 def test_images_that_are_refused(raw, reason):

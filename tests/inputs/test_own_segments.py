@@ -45,9 +45,9 @@ def test_other_segments_have_other_fingerprints():
     [
         (HALVES[:2], r"an array \(4, 4\), but has shape \(2, 4\)"),
         (HALVES.ravel(), "shape"),
-        (HALVES.astype(float), "whole numbers"),
+        (HALVES.astype(float), "must hold integers"),
         ([[1], [1, 2]], "array of segment numbers"),
-        ([], "whole numbers"),
+        ([], "must hold integers"),
     ],
 )
 def test_segments_that_do_not_fit(given, reason):
@@ -131,7 +131,7 @@ def test_tokens_outside_of_spans_are_fixed(transformer):
 def test_spans_without_a_token(transformer):
     given = transformer.prepare(TEXT, [(0, 1), (1, 2), (6, 7)])
     assert given.features == ("w",)
-    assert given.notes == ("2 of 3 spans are left out: they have no token of their own",)
+    assert given.notes == ("2 of 3 spans were dropped because no token belongs to them",)
     with pytest.raises(InputError, match="spans"):
         transformer.prepare(TEXT, [(6, 7)])
 

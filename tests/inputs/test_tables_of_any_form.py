@@ -161,7 +161,7 @@ def test_columns_that_are_not_known_are_left_out(caplog):
     assert found[0].input.values.tolist() == [1.0, 3.0] and e.input.values.tolist() == [2, 1]
     said = [record.getMessage() for record in caplog.records]
     assert said == [
-        f"The model does not know these columns, so they are left out: {n}." for n in ("id", "label")
+        f"The model does not use these columns, so they are ignored: {n}." for n in ("id", "label")
     ]
     with pytest.raises(InputError, match="lacks the columns: b"):
         pertinent.explain(model, {"a": 2, "label": "yes"}, "leave-one-out")

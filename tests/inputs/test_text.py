@@ -59,7 +59,7 @@ def test_lines_and_paragraphs():
     text = "One. Two.\n  Three  \n\n\nFour\n"
     assert names(text, "lines") == ["One. Two.", "Three", "Four"]
     assert names(text, "paragraphs") == ["One. Two.\n  Three  ", "Four"]
-    prompt = Prompt("{a} and more", slots={"a": "x\ny"}).rendered()
+    prompt = Prompt("{a} and more", slots={"a": "x\ny"}).render()
     assert prompt.spans("lines").tolist() == [[0, 0, 1], [0, 2, 3]]
 
 
@@ -136,10 +136,10 @@ def test_truncation_is_logged_once_for_each_model(caplog):
                 model, [tiny.text(400, seed) for seed in range(5)], method="leave-one-out"
             )
         note = explained[0].notes[0]
-        way = "; long_texts='windows' reads all of it"
+        way = "; long_texts='windows' reads the whole text"
         said = [(r.levelname, r.getMessage()) for r in caplog.records if "truncated" in r.getMessage()]
         assert said == [
-            ("WARNING", f"A text was {note}{way}. There may be more: see `Explanation.notes`."),
+            ("WARNING", f"A text was {note}{way}. More texts may be affected: see `Explanation.notes`."),
             *[("DEBUG", f"A text was {note}.")] * 4,
         ]
         assert all(e.notes == (note,) for e in explained)

@@ -256,7 +256,7 @@ def test_references_are_used_again(model, fitted, folder, rows):
     some = pertinent.fit(model, TEXTS[:20], teacher_explanations=pertinent.read(file), **FEW)
     assert some.network.card["examples"] == 18
     with pytest.raises(
-        SettingError, match="must be 'attention-mask', as for the teacher, but got 'mask-token'"
+        SettingError, match="must be 'attention-mask', the teacher's removal, but got 'mask-token'"
     ):
         pertinent.fit(model, TEXTS, teacher_explanations=file, removal="mask-token", progress=False)
 
@@ -265,7 +265,8 @@ def test_references_of_any_method(model):
     fitted = pertinent.fit(model, TEXTS[:10], teacher="exact-shapley", epochs=1, progress=False)
     assert np.isfinite(fitted.network.card["sampling_variances"]).all()
     with pytest.raises(
-        SettingError, match="`classes` must be 'predicted', because gradient scores only one class"
+        SettingError,
+        match="`classes` must be 'predicted', because the teacher gradient scores only one class",
     ):
         pertinent.fit(model, TEXTS[:4], teacher="gradient", classes="all", progress=False)
 
@@ -278,18 +279,18 @@ def test_another_model_is_refused(fitted, folder):
     with torch.no_grad():
         changed[0].classifier.bias += 0.1
     other = pertinent.wrap(changed)
-    with pytest.raises(ModelError, match="fitted to another model"):
+    with pytest.raises(ModelError, match="fitted to a different model"):
         pertinent.explain(other, NEW[0], fitted)
     with pytest.raises(FileError, match="`teacher_explanations` must explain this model"):
         pertinent.fit(other, TEXTS, teacher_explanations=folder / "teacher.parquet", progress=False)
     function = pertinent.wrap(lambda texts: [[0.5, 0.5]] * len(texts))
-    with pytest.raises(ModelError, match="fitted to another model"):
+    with pytest.raises(ModelError, match="fitted to a different model"):
         pertinent.explain(function, NEW[0], fitted)
 
 
 def test_another_removal_or_target_or_scale_is_refused(model, fitted):
     with pytest.raises(
-        SettingError, match="`removal` must be 'attention-mask', as the explainer was fitted with"
+        SettingError, match="`removal` must be 'attention-mask', which the explainer was fitted with"
     ):
         pertinent.explain(model, NEW[0], fitted, removal="mask-token")
     target = (pertinent.explain(model, NEW[0], fitted).target + 1) % 3
@@ -302,7 +303,7 @@ def test_another_removal_or_target_or_scale_is_refused(model, fitted):
 @pytest.mark.parametrize(
     ("inputs", "options", "error", "said"),
     [
-        ("one text", {}, InputError, "must be several inputs"),
+        ("one text", {}, InputError, "must be a collection"),
         (["w1 w2"], {}, InputError, "at least 2 usable inputs"),
         (["w1 w2", ""], {}, InputError, "Input 1: The text is empty"),
         (TEXTS, {"method": "amortised-shapley"}, SettingError, "Did you mean 'amortized-shapley'"),

@@ -100,5 +100,5 @@ def test_labels_are_learned_from(model):
 
 def test_references_of_another_method_are_refused(model):
     other = pertinent.explain(model, ROWS[:4], "shapley-sampling", samples=2, progress=False)
-    with pytest.raises(SettingError, match="must be of leave-one-out"):
+    with pytest.raises(SettingError, match="must be from leave-one-out"):
         pertinent.fit(model, ROWS[:4], "cxplain", teacher_explanations=other, progress=False)

@@ -170,7 +170,7 @@ def test_answers_are_used_again_and_others_refused(model, tmp_path):
     )
     np.testing.assert_array_equal(*(pertinent.explain(model, ROWS[0], f).scores for f in (first, again)))
     other = pertinent.explain(model, ROWS[:10], "leave-one-out", progress=False)
-    with pytest.raises(SettingError, match="must be those of coalition-values"):
+    with pytest.raises(SettingError, match="must come from an earlier fit of fastshap"):
         pertinent.fit(model, ROWS[:10], "fastshap", teacher_explanations=other, **few)
 
 

@@ -114,7 +114,7 @@ def test_the_embedded_tables(tmp_path):
         exact = pertinent.explain(model, new, "shapley-sampling", samples=60, removal=SOME, progress=False)
         assert correlation(model, fit, new, exact, removal=SOME) > 0.5
         assert same(model, new, fit, pertinent.load_explainer(tmp_path / name), removal=SOME)
-        with pytest.raises(SettingError, match="must be 'background:rows=10', as the explainer"):
+        with pytest.raises(SettingError, match="must be 'background:rows=10', which the explainer"):
             pertinent.explain(model, new[0], fit)
 
 
@@ -306,7 +306,7 @@ def test_an_explainer_knows_its_folder_and_digest(rater, tmp_path):
     loaded = pertinent.load_explainer(tmp_path / "f", digest=one.digest)
     assert (loaded.folder, loaded.digest) == (tmp_path / "f", one.digest)
     assert two.digest != one.digest
-    with pytest.raises(FileError, match=f"`digest` must be .* {one.digest}, but got {two.digest}"):
+    with pytest.raises(FileError, match=f"`digest` must match .* {one.digest}, but got {two.digest}"):
         pertinent.load_explainer(tmp_path / "f", digest=two.digest)
 
 
@@ -320,7 +320,7 @@ def test_a_finished_fit_is_read_and_another_one_is_refused(rater, tmp_path):
 
 def test_another_model_is_refused(fitted):
     other = pertinent.wrap(lambda rows: np.zeros(len(rows)), kind="table", output="value")
-    with pytest.raises(ModelError, match="fitted to another model"):
+    with pytest.raises(ModelError, match="fitted to a different model"):
         pertinent.explain(other, [1.0, 2.0, 3.0, 4.0], fitted)
 
 

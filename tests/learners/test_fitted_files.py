@@ -71,5 +71,5 @@ def test_files_of_two_explainers_are_refused(folders, tmp_path, other, files):
     shutil.copytree(folders / "all", tmp_path / "mixed")
     for name in files:
         shutil.copy(folders / other / name, tmp_path / "mixed" / name)
-    with pytest.raises(FileError, match="damaged, or its files belong to different explainers"):
+    with pytest.raises(FileError, match="damaged or mixes files of different explainers"):
         pertinent.load_explainer(tmp_path / "mixed")

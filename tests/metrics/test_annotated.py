@@ -130,7 +130,7 @@ def test_marks_that_cannot_be_assigned():
     with pytest.raises(SettingError, match="a list with an entry for each input, but got 'bad'"):
         pertinent.evaluate(words, es, METRICS, annotations="bad")
     apart = [pertinent.explain(words, text, "leave-one-out") for text in ("not bad", "so bad")]
-    with pytest.raises(SettingError, match="Several inputs have the index 0"):
+    with pytest.raises(SettingError, match="Several inputs have index 0"):
         pertinent.evaluate(words, apart, METRICS, annotations=[["bad"], ["bad"]])
 
 

@@ -228,8 +228,8 @@ def test_sufficiency_of_an_answer_is_its_overlap():
 @pytest.mark.parametrize(
     ("metric", "match"),
     [
-        (Faithfulness(), "a plain value is no decision.*sufficiency"),
-        (Monotonicity(), "a plain value is no decision"),
+        (Faithfulness(), "a plain value is not a decision.*sufficiency"),
+        (Monotonicity(), "a plain value is not a decision"),
         (PositiveDeltaLogOdds(), "needs probabilities"),
         (NegativeDeltaLogOdds(), "needs probabilities"),
         (SufficiencyOfSelected(), "needs probabilities, or an overlap"),

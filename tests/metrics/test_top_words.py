@@ -124,7 +124,7 @@ def test_missing_data_fail_their_metric_alone(monkeypatch):
     found = pertinent.compare(model, "a bad film", ["leave-one-out"], names)
     assert found.mean("leave-one-out", "faithfulness") == 1.0
     assert [type(f.error) for f in found.failures] == [FileError, FileError]
-    assert "purity: NLTK's data 'stopwords' are missing" in str(found.failures[0])
+    assert "purity: The NLTK data 'stopwords' is missing" in str(found.failures[0])
     assert "python -m nltk.downloader wordnet" in found.failures[1].reason
     assert "NLTK_DATA" in found.failures[1].reason
 

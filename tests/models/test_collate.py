@@ -52,5 +52,5 @@ def test_rows_of_equal_length_need_no_mask():
 def test_a_row_without_tokens_is_refused():
     rows = part(2, 3, 0)
     rows.attend[1] = False
-    with pytest.raises(InputError, match="Nothing is left"):
+    with pytest.raises(InputError, match="No tokens of this text remain"):
         collate([rows], [True], PAD)

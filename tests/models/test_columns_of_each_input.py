@@ -104,7 +104,7 @@ def test_an_answer_with_too_few_columns_is_refused():
 
     model = WordCounts()
     model.handlers = {Values: shortened}
-    with pytest.raises(ModelError, match="The input has 3 values, but the model answered 2"):
+    with pytest.raises(ModelError, match="The input has 3 values, but the model returned 2"):
         pertinent.explain(model, TEXTS[0], "leave-one-out")
 
 
@@ -132,15 +132,17 @@ def test_an_explanation_of_other_columns_is_not_evaluated():
             return tuple(name.upper() for name in super().columns_of(input))
 
     found = pertinent.explain(WordCounts(), TEXTS[0], "leave-one-out")
-    with pytest.raises(InputError, match="The explanation is of a, b, c, but this model knows A, B, C"):
+    with pytest.raises(
+        InputError, match="The explanation has the columns a, b, c, but this model has A, B, C"
+    ):
         pertinent.evaluate(Renamed(), found, metrics=["comprehensiveness"])
 
 
 def test_what_needs_common_columns_says_so():
     model = WordCounts(Classes())
-    with pytest.raises(ModelError, match="A check needs a model that has the same classes for every input"):
+    with pytest.raises(ModelError, match="A check needs a model with the same classes for every input"):
         pertinent.check_removal(model, TEXTS)
-    with pytest.raises(ModelError, match="differ from input to input"):
+    with pytest.raises(ModelError, match="differ between inputs"):
         pertinent.fit(model, TEXTS, method="amortized-shapley", progress=False)
 
 

@@ -76,7 +76,7 @@ def test_relative_positions_fall_back_to_the_padded_form(caplog):
     with caplog.at_level(logging.WARNING):
         model = pertinent.wrap(tiny.pair("mpnet"))
     assert not model.compaction.holds(20)
-    assert "Removed tokens are computed too" in caplog.text
+    assert "Removed tokens are also computed" in caplog.text
     text, masks = tiny.text(20), some_masks(20)
     np.testing.assert_allclose(logits(model, text, masks), padded_by_hand(model, text, masks), atol=1e-5)
 

@@ -293,7 +293,7 @@ def test_an_answer_that_is_no_text_is_refused(serve, text):
     server = serve()
     model = pertinent.wrap_endpoint(server.url, model="tiny")
     server.faults = [(200, {}, {"choices": [{"text": text}]})]
-    with pytest.raises(ModelError, match="form of completions"):
+    with pytest.raises(ModelError, match="not return a completion"):
         pertinent.explain(model, Prompt("Who keeps the map?", sources=SOURCES), "leave-one-out")
 
 
@@ -327,7 +327,7 @@ def test_keys_are_read_from_the_environment_and_never_kept(serve, monkeypatch):
     with pytest.raises(ModelError, match="OPENAI_API_KEY is not set"):
         pertinent.wrap_endpoint(server.url, model="tiny")
     monkeypatch.setenv("MY_KEY", "wrong")
-    with pytest.raises(ModelError, match="MY_KEY is set, but not accepted"):
+    with pytest.raises(ModelError, match="MY_KEY is set but was rejected"):
         pertinent.wrap_endpoint(server.url, model="tiny", key_variable="MY_KEY")
     monkeypatch.setenv("MY_KEY", "secret-42")
     model = pertinent.wrap_endpoint(server.url, model="tiny", key_variable="MY_KEY")
@@ -339,11 +339,11 @@ def test_keys_are_read_from_the_environment_and_never_kept(serve, monkeypatch):
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
-        ((400, {}, {"error": {"message": "echo is not supported"}}), "no log-probabilities of a prompt"),
+        ((400, {}, {"error": {"message": "echo is not supported"}}), "no log-probabilities for the prompt"),
         ((404, {}, {"message": "unknown model"}), "no model 'tiny'"),
         ((400, {}, {"error": "too long"}), "refused the request: 400 too long"),
-        ((200, {}, b"<html>"), "did not answer with JSON"),
-        ((200, {}, {"text": "hello"}), "not answer in the form of completions"),
+        ((200, {}, b"<html>"), "did not return JSON"),
+        ((200, {}, {"text": "hello"}), "not return a completion"),
     ],
 )
 def test_servers_that_do_something_else(serve, fault, said):
@@ -354,7 +354,7 @@ def test_servers_that_do_something_else(serve, fault, said):
 
 
 def test_a_server_without_log_probabilities_is_refused(serve):
-    with pytest.raises(ModelError, match=r"no log-probabilities of a prompt .* value='overlap'"):
+    with pytest.raises(ModelError, match=r"no log-probabilities for the prompt .* value='overlap'"):
         pertinent.wrap_endpoint(serve(echoes=False).url, model="tiny")
 
 
@@ -372,12 +372,12 @@ def test_a_server_without_log_probabilities_can_be_asked_for_new_answers(serve):
 def test_what_cannot_be(serve):
     with pytest.raises(SettingError, match="`url` must be an http address"):
         pertinent.wrap_endpoint("localhost:8000", model="tiny")
-    with pytest.raises(SettingError, match="must not hold a name or a password"):
+    with pytest.raises(SettingError, match="must not contain a user name or password"):
         pertinent.wrap_endpoint("http://me:secret@localhost/v1", model="tiny")
     model = pertinent.wrap_endpoint(serve(bos=False).url, model="tiny")
-    with pytest.raises(InputError, match="no probability, and nothing is left"):
+    with pytest.raises(InputError, match="no probability, and no text remains"):
         pertinent.explain(model, Prompt("Ann", answer=" Bob"), "leave-one-out")
-    with pytest.raises(InputError, match="choose the features 'words'"):
+    with pytest.raises(InputError, match="choose features='words'"):
         pertinent.explain(model, QUESTION, features="tokens")
     with pytest.raises(InputError, match="no chat template"):
         pertinent.explain(model, Prompt(messages=[{"role": "user", "content": "Who?"}]))

@@ -213,7 +213,7 @@ def test_one_number_is_not_taken_for_a_probability_in_silence(caplog):
         return rows[:, 0]
 
     pertinent.explain(pertinent.wrap(model, kind="table"), [[0.5, 1.0], [0.25, 1.0]], "leave-one-out")
-    assert caplog.text.count("taken for the probability of the second of two classes") == 1
+    assert caplog.text.count("interpreted as the probability of the second of two classes") == 1
     caplog.clear()
     for meaning in ({"output": "probability"}, {"output": "value"}, {"classes": ["no", "yes"]}):
         pertinent.explain(pertinent.wrap(model, kind="table", **meaning), [0.5, 1.0], "leave-one-out")

@@ -418,7 +418,7 @@ def test_an_infinite_gradient_is_a_failure_of_its_own_input():
     model = pertinent.wrap(Root(), kind="table")
     es = pertinent.explain(model, np.array([[1.0, 4.0], [1.0, 0.0], [2.0, 3.0]]), method="gradient")
     assert [failure.index for failure in es.failures] == [1]
-    assert "gradient holds NaN or infinity" in es.failures[0].reason
+    assert "gradient contains NaN or infinity" in es.failures[0].reason
     assert np.isfinite([e.scores for e in es]).all()
 
 

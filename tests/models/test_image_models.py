@@ -92,7 +92,7 @@ def test_features_are_cut_in_the_image_that_the_model_sees():
     given = pertinent.wrap(vit()).prepare(Image.fromarray(PHOTO), "patches:8")
     assert given.n_features == 16 and given.pixels.shape == (3, 32, 32)
     assert given.pixels.min() >= 0 and given.pixels.max() <= 1
-    assert given.notes == ("brought from 50 × 40 to the 32 × 32 pixels that the model sees",)
+    assert given.notes == ("resized from 50 × 40 to the 32 × 32 pixels that the model reads",)
     segments = np.arange(32 * 32).reshape(32, 32) % 5
     assert pertinent.wrap(vit()).prepare(PHOTO, segments).n_features == 5
 
@@ -128,7 +128,7 @@ def test_images_of_the_wrong_form():
     model = pertinent.wrap(vit())
     with pytest.raises(InputError, match="0 to 255 or floats from 0 to 1"):
         model.prepare(PHOTO.astype(float))
-    with pytest.raises(InputError, match="3 channels, not of 2"):
+    with pytest.raises(InputError, match="must have 3 channels, got 2"):
         model.prepare(np.zeros((2, 8, 8)))
 
 
@@ -138,7 +138,7 @@ def test_what_wrap_says():
         pertinent.wrap(network)
     with pytest.raises(SettingError, match="image-classification option"):
         pertinent.wrap((network, processor), max_length=3)
-    with pytest.raises(ModelError, match="'text-generation' can be explained"):
+    with pytest.raises(ModelError, match="'text-generation' are supported"):
         pertinent.wrap(SimpleNamespace(task="video-classification"))
 
 
@@ -192,7 +192,7 @@ def test_modules_may_answer_in_any_form(form):
     ("form", "reason"),
     [
         (lambda scores: {"out": scores, "aux": scores}, "keys out, aux"),
-        (lambda scores: {}, "not clear"),
+        (lambda scores: {}, "return only the scores"),
         (lambda scores: "x", "returned str"),
         (lambda scores: (), "returned tuple"),
     ],

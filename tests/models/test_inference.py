@@ -39,7 +39,7 @@ def test_a_background_of_the_removals_own_must_be_given_again():
     own = FromBackground(background=Background([[9.0, 9.0]]))
     model = pertinent.wrap(rows, kind="table", background=[[0.0, 0.0]])
     e = pertinent.explain(model, [1.0, 2.0], removal=own)
-    with pytest.raises(SettingError, match="the same `removal=` again"):
+    with pytest.raises(SettingError, match="the same `removal` again"):
         pertinent.evaluate(model, e)
     again = pertinent.evaluate(model, e, removal=own)
     plain = pertinent.evaluate(model, pertinent.explain(model, [1.0, 2.0]))

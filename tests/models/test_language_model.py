@@ -201,7 +201,7 @@ def test_a_text_is_answered_greedily(architecture):
     written = ids[0, before["input_ids"].shape[1] :].tolist()
     assert list(e.input.text.answer_ids) == written
     assert e.details["answer"] == model.tokenizer.decode(written)
-    assert e.details["generation"] == "greedy, at most 5 tokens, not ended"
+    assert e.details["generation"] == "greedy, at most 5 tokens, cut off"
     np.testing.assert_allclose(
         e.prediction.values[1:], by_hand(model.model, before["input_ids"][0].tolist(), written), atol=1e-4
     )
@@ -300,7 +300,7 @@ def test_the_logit_of_a_probability_and_of_a_contrast():
         (lambda: Prompt("Who?", sources=["a"], template="{text}"), "{sources} once"),
         (lambda: Prompt(messages=["hello"]), "A message must be"),
         (lambda: Prompt("Who?", answer=3), "must be text, but got int"),
-        (lambda: Prompt("Who?", answer="a b", rather_than="c", span="a"), "give `span` or `rather_than`"),
+        (lambda: Prompt("Who?", answer="a b", rather_than="c", span="a"), "`span` and `rather_than` cannot"),
     ],
 )
 def test_prompts_that_cannot_be(make, said):
@@ -309,13 +309,13 @@ def test_prompts_that_cannot_be(make, said):
 
 
 def test_a_span_must_be_in_the_answer():
-    with pytest.raises(InputError, match=r"`span` must be a part of the answer ' Bob', but is 'Ann'"):
+    with pytest.raises(InputError, match=r"`span` must be a part of the answer ' Bob', got 'Ann'"):
         pertinent.explain(wrapped("llama"), Prompt("Who?", answer=" Bob", span="Ann"), "leave-one-out")
 
 
 def test_a_prompt_longer_than_the_context_is_not_cut():
     with pytest.raises(
-        InputError, match=r"The prompt has .* tokens and the answer 1, but the model reads 128"
+        InputError, match=r"The prompt has .* tokens and the answer 1, but the model reads at most 128"
     ):
         pertinent.explain(wrapped("gpt2"), Prompt("the key " * 100, answer=" Bob"), "leave-one-out")
 
@@ -325,14 +325,14 @@ def test_an_answer_that_cannot_be_spelt_is_refused():
 
     tokenizer = tiny.tokenizer(model_max_length=100)
     model = pertinent.wrap((tiny_lm.model("gpt2"), tokenizer))
-    with pytest.raises(InputError, match="cannot spell 'zebra' in the answer 'w2 zebra'"):
+    with pytest.raises(InputError, match="cannot encode 'zebra' in the answer 'w2 zebra'"):
         pertinent.explain(model, Prompt("w1 w2", answer="w2 zebra"), "leave-one-out")
 
 
 def test_messages_need_a_template():
     tokenizer = tiny_lm.tokenizer()
     tokenizer.chat_template = None
-    with pytest.raises(InputError, match="no chat template"):
+    with pytest.raises(InputError, match="a chat template"):
         pertinent.explain((tiny_lm.model("gpt2"), tokenizer), PROMPTS[3], "leave-one-out")
 
 
@@ -362,5 +362,5 @@ def test_a_prompt_has_the_parts_that_it_is_cut_into():
 
 
 def test_methods_that_need_a_decision_say_so():
-    with pytest.raises(SettingError, match="no decision"):
+    with pytest.raises(SettingError, match="not a decision"):
         pertinent.explain(wrapped("gpt2"), PROMPTS[1], "anchors")

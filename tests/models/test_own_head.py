@@ -62,7 +62,7 @@ class AnswerHead(Head):
         return Text(text.first, text.second, fixed="second")
 
     def columns_of(self, input):
-        place = input.tokens.place
+        place = input.tokens.char_spans
         return tuple(input.text.second[start:end] for segment, start, end in place if segment == 1)
 
     def answer_of(self, network_output):
@@ -100,7 +100,7 @@ def by_hand(model, input, mask=None):
             token_type_ids=torch.tensor(tokens.types)[None],
             attention_mask=torch.tensor(kept.astype(int))[None],
         ).logits[0]
-    answer = np.flatnonzero(tokens.place[:, 0] == 1)
+    answer = np.flatnonzero(tokens.char_spans[:, 0] == 1)
     return logits.log_softmax(dim=-1)[answer, tokens.ids[answer]].numpy()
 
 

@@ -92,7 +92,7 @@ def test_a_network_that_returns_no_keys_shares_nothing(caplog):
     input = model.prepare(Prompt(TEXT, answer=" Ann"), "tokens")
     masks = [~np.eye(input.n_features, dtype=bool)]
     (found,) = values(model, [input], masks, "slice-out")
-    assert "computed for each" in caplog.text
+    assert "computed separately for each" in caplog.text
     (plain,) = values(wrapped("llama"), [input], masks, "slice-out")
     np.testing.assert_allclose(found, plain, atol=1e-4)
 

@@ -91,7 +91,7 @@ def answer_by_hand(model, rows, r, longest=30):
     with torch.no_grad():
         found = model.model(inputs_embeds=words, **options)
     start, end = found.start_logits[0].tolist(), found.end_logits[0].tolist()
-    context = [slot for slot, p in enumerate(fed) if tokens.place[p, 0] == 1 and p in seen]
+    context = [slot for slot, p in enumerate(fed) if tokens.char_spans[p, 0] == 1 and p in seen]
     best, answer = -np.inf, []
     for i, first in enumerate(context):
         for j in range(i, min(i + longest, len(context))):
@@ -307,7 +307,7 @@ def test_every_method(model, method):
     options |= {"steps": 20} if method == "meaningful-perturbation" else {}
     pair = {"question": QUESTION, "context": " ".join(CONTEXT.split()[:9])}
     if refusal := explainer.refusal(model):
-        with pytest.raises(PertinentError, match=f"{re.escape(refusal)}|Only table rows"):
+        with pytest.raises(PertinentError, match=f"{re.escape(refusal)}|only table rows"):
             pertinent.explain(model, pair, method=method, **options)
         return
     e = pertinent.explain(model, pair, method=method, **options)
@@ -396,7 +396,7 @@ def log_probability_by_hand(model, given, ids):
     places = sorted(place for place, _ in answer_by_hand(model, whole, 0))
     with torch.no_grad():
         found = model.model(torch.tensor(ids)[None], token_type_ids=torch.tensor(given.tokens.types)[None])
-    context = given.tokens.place[:, 0] == 1
+    context = given.tokens.char_spans[:, 0] == 1
     total = 0.0
     for logits, place in ((found.start_logits, places[0]), (found.end_logits, places[-1])):
         own = logits[0].double().numpy()
@@ -446,7 +446,7 @@ def test_gradients_along_a_mask_are_slopes_of_the_log_probability():
     _, gradients = MaskGradients.submit(model, [part]).outputs()
     whole = TokenRows(given.tokens, np.ones((1, len(given.tokens.ids)), dtype=bool))
     places = sorted(place for place, _ in answer_by_hand(model, whole, 0))
-    context = torch.tensor(given.tokens.place[:, 0] == 1)
+    context = torch.tensor(given.tokens.char_spans[:, 0] == 1)
     model.model.double()
 
     def log_p(weights):
@@ -578,8 +578,8 @@ def test_a_pipeline_is_unpacked():
 @pytest.mark.parametrize(
     ("raw", "message"),
     [
-        ("only a question", r"give \(question, context\)"),
-        ({"text": "only a text"}, r"give \(question, context\)"),
+        ("only a question", r"pass \(question, context\)"),
+        ({"text": "only a text"}, r"pass \(question, context\)"),
         (("", CONTEXT), "blank"),
         ({"question": " ", "context": CONTEXT}, "The question is empty"),
         ({"question": QUESTION, "context": ""}, "blank"),
@@ -600,11 +600,11 @@ def test_a_question_without_room_for_the_context(n_words):
     if n_words == 6:  # and three special tokens
         assert model.prepare(pair).n_features == 1
         return
-    with pytest.raises(InputError, match="leaves no room for the context"):
+    with pytest.raises(InputError, match="leaves none for the context"):
         pertinent.explain(model, pair)
-    with pytest.raises(InputError, match="The context is fixed and leaves no room"):
+    with pytest.raises(InputError, match="The context is fixed and too long"):
         pertinent.explain(model, Text(QUESTION, CONTEXT, fixed="second"))
-    with pytest.raises(InputError, match="4 tokens leave no room for the context"):
+    with pytest.raises(InputError, match="4 tokens leave none for the context"):
         pertinent.explain(wrapped(max_length=4, fix_question=False), ("w1 w2", "w3"))
 
 
@@ -634,7 +634,7 @@ def test_a_head_that_gives_no_logits_of_spans():
             return SimpleNamespace(top_starts=super().forward(input_ids, attention_mask).start_logits)
 
     model = pertinent.wrap((BeamForQuestionAnswering(), tiny.tokenizer()))
-    with pytest.raises(ModelError, match="must give start_logits and end_logits"):
+    with pytest.raises(ModelError, match="must return start_logits and end_logits"):
         pertinent.explain(model, PAIR)
 
 
@@ -647,12 +647,12 @@ def test_an_answer_of_nan_is_said():
 
 
 def test_attacks_need_a_decision(model):
-    with pytest.raises(PertinentError, match="no decision"):
+    with pytest.raises(PertinentError, match="not a decision"):
         pertinent.explain(model, PAIR, method="greedy-as")
 
 
 def test_a_scale_of_logits_is_refused(model):
-    with pytest.raises(SettingError, match="of plain values, which have no probabilities"):
+    with pytest.raises(SettingError, match="with plain values, which have no probabilities"):
         pertinent.explain(model, PAIR, method="kernel-shap", scale="logit")
 
 

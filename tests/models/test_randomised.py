@@ -145,10 +145,10 @@ def test_a_transformer_shares_its_tokenizer_but_nothing_that_computes():
 
 def test_models_without_parameters():
     with pytest.raises(
-        ModelError, match="only torch modules and transformers models have; this is <FunctionModel"
+        ModelError, match="must be a torch module or a transformers model; got <FunctionModel"
     ):
         layers_of(pertinent.wrap(lambda rows: [[0.5, 0.5] for _ in rows], kind="table"))
-    with pytest.raises(ModelError, match="The Softmax has no parameters that could be randomised"):
+    with pytest.raises(ModelError, match="The Softmax has no parameters to randomise"):
         layers_of(wrapped(nn.Softmax(dim=1)))
 
 
@@ -157,7 +157,7 @@ def test_a_model_that_cannot_be_copied_or_reset():
         def __deepcopy__(self, memo):
             raise TypeError("not this one")
 
-    with pytest.raises(ModelError, match="cannot be copied, and its parameters must not change: not this"):
+    with pytest.raises(ModelError, match="cannot be copied, and must not be modified in place: not this"):
         RandomisedModel(wrapped(Uncopied(2, 2)), 0)
 
     class Stubborn(nn.Linear):

@@ -104,7 +104,7 @@ def test_it_is_an_object_of_transformers(model):
 
 
 def test_what_it_cannot_do(model):
-    with pytest.raises(SettingError, match="reads no long texts"):
+    with pytest.raises(SettingError, match="does not read long texts"):
         pertinent.load("recall", long_texts="windows")
-    with pytest.raises(InputError, match="the model reads 512"):
+    with pytest.raises(InputError, match="the model reads at most 512"):
         pertinent.explain(model, "Ann keeps the key. " * 200)

@@ -81,12 +81,12 @@ def test_a_value_that_cannot_be(pair):
         pertinent.wrap(pair, value="overlaps")
     with pytest.raises(PertinentError, match="`value` must be"):
         pertinent.wrap(pair, value=3)
-    with pytest.raises(ModelError, match="a number for each of 1 answers"):
+    with pytest.raises(ModelError, match="one number for each of 1 answers"):
         pertinent.explain(pertinent.wrap(pair, value=lambda *_: [1.0, 2.0]), QUESTION, "leave-one-out")
     model = pertinent.wrap(pair, value="overlap")
-    with pytest.raises(InputError, match="about likelihoods"):
+    with pytest.raises(InputError, match="applies only to likelihoods"):
         pertinent.explain(model, Prompt("Ann", answer=" a", rather_than=" b"), "leave-one-out")
-    with pytest.raises(InputError, match="choose the features 'words'"):
+    with pytest.raises(InputError, match="choose features='words'"):
         pertinent.explain(model, QUESTION, "leave-one-out", features="tokens")
 
 

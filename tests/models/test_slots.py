@@ -79,18 +79,18 @@ def test_braces_are_plain_text_without_slots():
     [
         (
             lambda: Prompt("{name} lives", slots={"city": "Rome"}),
-            "has the slots name, .* but `slots` are city",
+            "slots of the text, .* name, got city",
         ),
-        (lambda: Prompt("{a} {a}", slots={"a": "x"}), "must be there once"),
-        (lambda: Prompt("no slot", slots={"a": "x"}), "has the slots none"),
-        (lambda: Prompt("{a", slots={"a": "x"}), "braces in it do not match"),
+        (lambda: Prompt("{a} {a}", slots={"a": "x"}), "which occur once each"),
+        (lambda: Prompt("no slot", slots={"a": "x"}), "once each: none"),
+        (lambda: Prompt("{a", slots={"a": "x"}), "matching braces"),
         (lambda: Prompt("{a!r}", slots={"a": "x"}), "has a format"),
         (lambda: Prompt("{a}", slots=["x"]), "`slots` must map"),
         (lambda: Prompt("{a}", slots={"a": " "}), "is empty or blank"),
-        (lambda: Prompt("{a}", slots={"a": "x"}, alternatives={"b": ["y"]}), "for all slots or for none"),
+        (lambda: Prompt("{a}", slots={"a": "x"}, alternatives={"b": ["y"]}), "all slots or none"),
         (lambda: Prompt("{a}", slots={"a": "x"}, alternatives={"a": "y"}), "must be a list of texts"),
         (lambda: Prompt("{a}", slots={"a": "x"}, alternatives={"a": []}), "must be a list of texts"),
-        (lambda: Prompt("{a}", slots={"a": "x"}, sources=["s"]), "Slots go with a text"),
+        (lambda: Prompt("{a}", slots={"a": "x"}, sources=["s"]), "`slots` require `text`"),
     ],
 )
 def test_templates_that_cannot_be(make, said):
@@ -103,14 +103,14 @@ def test_alternatives_must_be_words_of_their_own():
     glued = Prompt(
         "A{thing} keeps it.", slots={"thing": " lamp"}, alternatives={"thing": ["nn"]}, answer=" Ann"
     )
-    with pytest.raises(InputError, match="joins the alternative 'nn'"):
+    with pytest.raises(InputError, match="merges the alternative 'nn'"):
         pertinent.explain(model, glued, "leave-one-out")
 
 
 def test_the_longest_alternative_must_fit():
     model = pertinent.wrap((tiny_lm.model("gpt2"), tiny_lm.tokenizer()), max_length=20)
     long = {"name": ["Bob"], "thing": ["key and the map and the lamp and the coat"]}
-    with pytest.raises(InputError, match="the model reads 20"):
+    with pytest.raises(InputError, match="the model reads at most 20"):
         pertinent.explain(model, prompt(alternatives=long), "leave-one-out")
 
 

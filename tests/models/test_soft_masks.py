@@ -139,5 +139,5 @@ def test_masks_that_make_no_sense_are_refused(masks):
 
 def test_drawn_fillers_are_refused():
     model = pertinent.wrap(network(4), kind="table", background=np.eye(4))
-    with pytest.raises(SettingError, match="fills in fixed values"):
+    with pytest.raises(SettingError, match="fixed fill values"):
         answer(model, np.ones(4), MaskGradients(soft(4), 0), removal="background")

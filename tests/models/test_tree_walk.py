@@ -147,13 +147,13 @@ class OtherwiseWhenMixed(RandomForestRegressor):
 def test_trees_that_disagree_with_the_estimator_on_mixed_rows_are_not_walked():
     estimator = OtherwiseWhenMixed(5, random_state=0).fit(ROWS, VALUES)
     model = pertinent.wrap(estimator, background=ROWS[:10])
-    with pytest.raises(ModelError, match="are not those of its trees"):
+    with pytest.raises(ModelError, match="do not match its trees"):
         pertinent.explain(model, ROWS[20], "tree-shap", removal="background:rows=10")
     fast, slow = (
         pertinent.explain(model, ROWS[20], m, removal="background:rows=10")
         for m in ("shapley", "exact-shapley")
     )
-    assert "are not those of its trees" in fast.details["no trees"]
+    assert "do not match its trees" in fast.details["no trees"]
     np.testing.assert_allclose(fast.scores, slow.scores, atol=1e-9)
 
 
@@ -162,7 +162,7 @@ def test_linear_trees_are_not_walked_whatever_the_mean(mean):
     estimator = lightgbm.LGBMRegressor(**LGB, linear_tree=True).fit(ROWS, VALUES + mean)
     model = pertinent.wrap(estimator, background=ROWS[:10])
     options = {"removal": "background:rows=10"}
-    with pytest.raises(ModelError, match="are not those of its trees"):
+    with pytest.raises(ModelError, match="do not match its trees"):
         pertinent.explain(model, ROWS[20], "tree-shap", **options)
     fast, slow = (pertinent.explain(model, ROWS[20], m, **options) for m in ("shapley", "exact-shapley"))
     np.testing.assert_allclose(fast.scores, slow.scores, atol=1e-6)
@@ -265,7 +265,7 @@ def test_every_background_row_is_mixed(n, with_holes):
     background[list(with_holes), 1] = np.nan
     model = pertinent.wrap(estimator, background=background)
     options = {"removal": f"background:rows={n}"}
-    with pytest.raises(ModelError, match="are not those of its trees"):
+    with pytest.raises(ModelError, match="do not match its trees"):
         pertinent.explain(model, rows[150], "tree-shap", **options)
     fast, slow = (pertinent.explain(model, rows[150], m, **options) for m in ("shapley", "exact-shapley"))
     np.testing.assert_allclose(fast.scores, slow.scores, atol=1e-9)

@@ -245,9 +245,9 @@ def test_a_fixed_query_is_in_every_window(model):
 
 
 def test_a_text_that_leaves_no_room_is_an_error(model):
-    with pytest.raises(InputError, match="a window holds 2 tokens"):
+    with pytest.raises(InputError, match="a window holds only 2 tokens"):
         model.prepare({"query": tiny.text(15), "document": TEXT})
-    with pytest.raises(InputError, match="overlap by 17: besides special tokens and the other text"):
+    with pytest.raises(InputError, match="overlap by 17: without special tokens and the other text"):
         wrapped(long_texts="windows:17").prepare((TEXT, "w1"))
 
 
@@ -384,13 +384,13 @@ def test_explanations_are_saved_and_measured_again(model, tmp_path):
     other = pertinent.evaluate(wrapped(long_texts="truncate"), read, metrics=["sufficiency"])
     (failure,) = other.failures
     assert failure.index == 0
-    assert "has 73 features, but this model sees 18" in failure.reason
+    assert "has 73 features, but this model finds 18" in failure.reason
 
 
 def test_truncation_names_the_setting(caplog):
     with caplog.at_level(logging.WARNING):
         e = pertinent.explain(wrapped(long_texts="truncate"), TEXT, method="leave-one-out")
-    assert "long_texts='windows' reads all of it" in caplog.text
+    assert "long_texts='windows' reads the whole text" in caplog.text
     assert e.notes == ("truncated to 20 tokens: 18 of 73 words are seen",)
 
 
@@ -420,7 +420,7 @@ def test_embedded_models_read_windows():
     e = pertinent.explain(model, text, method="leave-one-out")
     assert e.features[-1].endswith("end.") or e.features[-1] == "."
     assert e.notes[0].startswith("read in 2 windows of at most 256 tokens")
-    with pytest.raises(SettingError, match="reads no long texts"):
+    with pytest.raises(SettingError, match="does not read long texts"):
         pertinent.load("table", long_texts="windows")
 
 

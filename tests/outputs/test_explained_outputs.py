@@ -84,7 +84,7 @@ def test_functions_of_values_are_explained():
 
 def test_a_value_is_no_decision():
     model = pertinent.wrap(lambda rows: np.asarray(rows) @ WEIGHTS, kind="table", output="value")
-    with pytest.raises(SettingError, match="a plain value is no decision"):
+    with pytest.raises(SettingError, match="a plain value is not a decision"):
         pertinent.explain(model, ROW, method="anchors")
     with pytest.raises(SettingError, match="must be a classifier"):
         pertinent.check_removal(model, np.stack([ROW, ROW]))

@@ -107,9 +107,9 @@ def test_a_margin_toward_a_class_is_negative_once_it_is_reached(name):
 
 def test_a_value_is_no_decision():
     output, column = output_named("value"), torch.zeros((1, 1), dtype=torch.int64)
-    with pytest.raises(SettingError, match="a plain value is no decision"):
+    with pytest.raises(SettingError, match="a plain value is not a decision"):
         output.side(np.zeros(1), 0)
-    with pytest.raises(SettingError, match="a plain value is no decision"):
+    with pytest.raises(SettingError, match="a plain value is not a decision"):
         output.margins(torch.zeros(1, 1), column, column, torch.ones(1))
 
 
@@ -121,7 +121,7 @@ def test_what_makes_an_answer_likelier_supports_it():
     np.testing.assert_allclose(odds[0], np.log([9, 0.25]))
     assert np.isfinite(odds).all()
     assert output.as_scale(logs, "log-probability") is logs
-    with pytest.raises(SettingError, match="the likelihood of an answer is no decision"):
+    with pytest.raises(SettingError, match="the likelihood of an answer is not a decision"):
         output.same_decision(logs, logs[0], 0)
     assert output.describe(-0.105) == "-0.105 nats"
     assert output_named(**output.to_dict()) == output

@@ -165,7 +165,7 @@ def test_a_folder_is_remembered(model, mlm, tmp_path):
     np.testing.assert_allclose(e.scores, given.scores, atol=1e-6)
     e.save(tmp_path / "e.parquet")
     again = pertinent.read(tmp_path / "e.parquet")
-    with pytest.raises(SettingError, match="this is not opened"):
+    with pytest.raises(SettingError, match="is not opened"):
         pertinent.evaluate(model, again)
     assert pertinent.evaluate(model, again, removal=removal).rows
     assert removal.bind(model).filler is Marginalize(str(tmp_path)).bind(model).filler  # loaded once
@@ -241,7 +241,7 @@ def test_what_does_not_fit(model, mlm, tmp_path):
         explain(mlm)
     wider = tiny.tokenizer()
     wider.add_tokens(["more"])
-    with pytest.raises(SettingError, match="has 99 tokens where the model has 98"):
+    with pytest.raises(SettingError, match="has 99 tokens instead of 98"):
         explain((mlm, wider))
     long = pertinent.wrap((tiny.model("bert", max_position_embeddings=400), tiny.tokenizer()))
     with pytest.raises(InputError, match="at most 256 tokens, but the text has 262"):

@@ -47,7 +47,7 @@ def test_heat_is_above_zero_where_present_and_below_where_absent():
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("image", ("present, must go for", "absent, must come for", "must go", "must come")),
+        ("image", ("present, must go for", "absent, must appear for", "must go", "must come")),
         ("table", ("towards its absent value for", "away from its absent value for", "towards", "away")),
     ],
 )
@@ -63,7 +63,7 @@ def test_in_the_terminal(kind, words, colour):
 def test_the_class_aimed_at_is_named():
     for toward in (1, "<down> $x$"):
         e = explained("image", toward=toward)
-        assert say.directions(e) == ("present, must go for <down> $x$", "absent, must come for <down> $x$")
+        assert say.directions(e) == ("present, must go for <down> $x$", "absent, must appear for <down> $x$")
         page = e.to_html()
         assert "present, must go for &lt;down&gt; $x$" in page
         assert "<down>" not in page

@@ -126,8 +126,8 @@ MEASURED = {"explanation": 0, "method": "lime", "metric": "deletion", "sparsity"
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"format": "pertinent stability 1"}, "damaged or holds no evaluation: `format`"),
-        ({"rows": [MEASURED | {"explanation": 9}]}, "`rows` must be of the explanations"),
+        ({"format": "pertinent stability 1"}, "damaged or contains no evaluation: `format`"),
+        ({"rows": [MEASURED | {"explanation": 9}]}, "`rows` must be about existing explanations"),
         ({"rows": [MEASURED | {"metric": "other"}]}, "`rows` must be of sufficiency, deletion"),
         ({"better": {"deletion": "sideways"}}, "better.deletion"),
         ({"failures": [{"index": 0}]}, r"failures\[0\]\.reason"),
@@ -143,7 +143,7 @@ def test_a_damaged_evaluation_says_what_is_wrong(results, tmp_path, change, said
 def test_other_json_files_are_refused(tmp_path):
     for text in ("{}", "[]", '{"format": 3}', '{"format": "pertinent novel 1"}'):
         (tmp_path / "x.json").write_text(text)
-        with pytest.raises(FileError, match="holds no result"):
+        with pytest.raises(FileError, match="contains no result"):
             pertinent.read(tmp_path / "x.json")
 
 
@@ -181,7 +181,7 @@ def test_one_metric_with_two_settings(tmp_path):
     assert {metric for _, metric, _, _ in found.summary()} == set(names)
     for name in names:
         assert name in found.to_html()
-    with pytest.raises(pertinent.PertinentError, match="sufficiency is named twice with the same settings"):
+    with pytest.raises(pertinent.PertinentError, match="sufficiency is listed twice with the same settings"):
         pertinent.evaluate(sentiment, es, ["sufficiency", "sufficiency"])
 
 

@@ -1,4 +1,4 @@
-"""The attack radius: how little must features change for the model to decide otherwise?"""
+"""The attack radius: the smallest change of features that changes the model's decision."""
 
 from __future__ import annotations
 
@@ -39,27 +39,27 @@ def attack_radius(
 ) -> Attacked | Attacks:
     """Find the smallest perturbation of features that changes the prediction (Hsieh et al. 2021, Eqn. 1).
 
-    The values of images and table rows are perturbed, and the word embeddings of texts.
+    The perturbation applies to the values of images and table rows, and to the word embeddings of texts.
 
     Parameters
     ----------
     model
-        A classifier, as in `explain`: of images or table rows, or a transformer that reads texts.
+        A classifier of images or table rows, or a transformer that reads text, as in `explain`.
     inputs
-        One input or several.
+        One or several inputs.
     sets
-        The features that may change: names, numbers or a row of booleans, or a list of such sets; for
-        several inputs a list with an entry for each. By default all features.
+        The features that may change: names, indices or a row of booleans, or a list of such sets; for several
+        inputs, a list with an entry for each. By default all features.
     toward
-        The class that the prediction must be changed to, by name or number; by default any other.
+        Class that the prediction must change to, by name or index; by default any other class.
     algorithm, norm, steps, max_radius
-        As in `Attack`. Models other than torch's get a ``"decision"`` attack, which needs no gradients.
+        As in `Attack`. Models that do not use torch get a ``"decision"`` attack, which needs no gradients.
     features
         As in `explain`.
     seed
-        The seed of the decision attack's random probes.
+        Seed of the decision attack's random probes.
     batch_size, cluster, progress
-        As in `explain`. The model is loaded in this process, too.
+        As in `explain`. The model is also loaded in this process.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def attack_radius(
     n_inputs = run.n_inputs or 0
     per_input = [sets] * n_inputs if run.one or sets is None else sets
     if not isinstance(per_input, Sequence | np.ndarray) or len(per_input) != n_inputs:
-        raise SettingError(f"`sets` must have an entry for each of the {n_inputs} inputs.")
+        raise SettingError(f"`sets` must have one entry for each of the {n_inputs} inputs.")
     check_rivals(run.model, run.model.classes)
     task = AttackTask(Attack(algorithm, norm, steps, max_radius), toward, features, run.one, seed)
     items = [Item(index, pair) for index, pair in enumerate(zip(run.inputs, per_input, strict=True))]

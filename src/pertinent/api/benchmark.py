@@ -1,4 +1,4 @@
-"""A benchmark of every method on every data set and model, saved in a folder."""
+"""Benchmark of all methods on all data sets and models, saved in a folder."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _NAME = re.compile(r"[^\W_][\w.-]*")
-"""Names of data and models, which are parts of file names."""
+"""Allowed names of data and models, which become parts of file names."""
 
 SUMMARY, TABLE = "summary.parquet", "table.md"
 
@@ -39,7 +39,7 @@ class Benchmark:
     Attributes
     ----------
     evaluations
-        The evaluations by the names of the data set and the model.
+        Evaluations by the names of the data set and the model.
     """
 
     evaluations: Mapping[tuple[str, str], Evaluation]
@@ -92,24 +92,24 @@ def benchmark(
     progress: Callback | bool | None = None,
     **words: Any,
 ) -> Benchmark:
-    """Explain every data set with every model by every method, measure it, and save everything in a folder.
+    """Explain every data set with every model and method, measure the results, and save them in a folder.
 
-    The same call continues a benchmark that was stopped. With one more method, data set or model it computes
-    only the new explanations; with one method less, the tables omit the method, but its explanations stay in
-    the folder. The folder has a Parquet file of explanations for each data set and model (``data--model``),
-    which `read` reads, ``summary.parquet`` (a row for each mean with its interval and cost), ``table.md``
-    (with p-values), and a plot of each metric against the cost.
+    Repeating the call resumes an interrupted benchmark. With an additional method, data set or model, only
+    the new explanations are computed; with a method removed, the tables omit it, but its explanations stay in
+    the folder. The folder contains a Parquet file of explanations for each data set and model
+    (``data--model``), which `read` reads, ``summary.parquet`` (a row for each mean with its interval and
+    cost), ``table.md`` (with p-values), and a plot of each metric against the cost.
 
     Parameters
     ----------
     data
-        The inputs of each data set, by its name.
+        Inputs of each data set, by name.
     models
-        The models by name, each as in `explain`.
+        Models by name, each as in `explain`.
     methods, metrics, seeds, progress
         As in `compare`.
     out
-        The folder, which is created if it does not exist.
+        Output folder, created if necessary.
     **words
         Other arguments of `compare`, such as ``budget=200``.
 
@@ -125,7 +125,7 @@ def benchmark(
     for argument, named in {"data": data, "models": models}.items():
         require(len(named) > 0, argument, "at least one, by name", named)
         for name in named:
-            must = "names of letters, digits, '.', '-' and '_', which are used in file names"
+            must = "names of letters, digits, '.', '-' and '_', which become parts of file names"
             require(_NAME.fullmatch(name) is not None, argument, must, name)
     folder = Path(out)
     make_folder(folder)
@@ -143,7 +143,7 @@ def benchmark(
 
 
 def _write(result: Benchmark, folder: Path) -> None:
-    """Write the summary, the table and the plots, which need matplotlib."""
+    """Write the summary, the table, and the plots, which need matplotlib."""
     summary = BytesIO()
     result.to_dataframe().to_parquet(summary)
     write_bytes(folder / SUMMARY, summary.getvalue())

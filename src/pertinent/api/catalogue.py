@@ -1,4 +1,4 @@
-"""Catalogues of methods, metrics and removals, with paper and equation."""
+"""Catalogues of methods, metrics and removals, with citations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pertinent.results.base import display
 class Entry:
     """An entry of a catalogue.
 
-    A method that is `fitted_first` is trained by `fit`, whose settings are listed.
+    A method that is `fitted_first` is trained by `fit`, and `fit`'s settings are listed.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Catalogue(list[Entry]):
 
 
 def list_methods() -> Catalogue:
-    """List the methods of `explain`, and then those that `fit` trains first."""
+    """List the methods of `explain`, followed by those that `fit` must train first."""
     to_fit = (
         _entry(name, cls, cls.learner, fitted_first=True) for name, cls in learned_methods.all().items()
     )

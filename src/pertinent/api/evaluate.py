@@ -1,4 +1,4 @@
-"""Measuring explanations that exist, and explaining and measuring by several methods in one run."""
+"""Measuring existing explanations, and explaining and measuring with several methods in one run."""
 
 from __future__ import annotations
 
@@ -48,28 +48,27 @@ def evaluate(
     model
         The model, as in `explain`.
     explanations
-        One or many, of one method or several.
+        One or many explanations, by one or several methods.
     metrics
         As in `compare`.
     removal
-        How features are removed, as in `explain`; by default as each explanation was made.
+        How features are removed, as in `explain`; by default as in each explanation.
     annotations
-        The features that people marked, for ``"precision-at-k"`` and ``"average-precision"``: a
-        list with an entry for each input that was explained, or a mapping from `id` to entry. The
-        entry of an explanation is found by its `index`; for one explanation, give its entry. An
-        entry is a list of booleans, one for each feature; of numbers or names of features; or of
-        (start, end) spans of characters of a text; for an image also an array (height, width) of
-        booleans.
+        The features marked by human annotators, for ``"precision-at-k"`` and ``"average-precision"``: a list
+        with an entry for each explained input, or a mapping from `id` to entry. An explanation's `index`
+        determines its entry; for a single explanation, pass its entry. An entry is a list of booleans, one
+        per feature; of indices or names of features; or of character spans (start, end) of a text; for an
+        image also a boolean array (height, width).
     seed
-        The seed of random removals; by default that of each explanation.
+        Seed of random removals; by default that of each explanation.
     batch_size, cluster, progress
         As in `explain`.
 
     Returns
     -------
     Evaluation
-        A table of means with bootstrap confidence intervals over inputs. Its `explanations` contain their
-        measures.
+        A table of means with bootstrap confidence intervals over inputs. Its `explanations` contain the
+        individual measures.
     """
     options: dict[str, Any] = {"batch_size": batch_size, "cluster": cluster, "progress": progress}
     run = Run.from_model(model, "evaluate", **options)
@@ -103,7 +102,7 @@ def _several(explanations: Any) -> list[Explanation]:
 def evaluation_of(
     explanations: Sequence[Explanation], metrics: Sequence[Metric], failures: Sequence[Failure]
 ) -> Evaluation:
-    """Return the table of the measures that explanations contain."""
+    """Return the table of the measures that the explanations contain."""
     named = dict(zip(metric_labels(metrics), metrics, strict=True))
     better = {name: metric.better for name, metric in named.items()}
     within = {name: metric.within for name, metric in named.items() if metric.within}
@@ -111,7 +110,7 @@ def evaluation_of(
 
 
 def with_annotations(explanations: Sequence[Explanation], annotations: Any) -> list[Explanation]:
-    """Return the explanations with the features that people marked."""
+    """Return the explanations with human annotations attached."""
     entries = zip(explanations, _entries(explanations, annotations), strict=True)
     return [replace(e, annotations=entry) for e, entry in entries]
 
@@ -122,7 +121,7 @@ def _entries(explanations: Sequence[Explanation], annotations: Any) -> list[Any]
         by_id = {str(name): entry for name, entry in annotations.items()}
         entries = [by_id.get(str(e.id)) for e in explanations]
         has_any = any(entry is not None for entry in entries)
-        require(has_any, "annotations", "by the ids of explanations", list(annotations))
+        require(has_any, "annotations", "keyed by the ids of explanations", list(annotations))
         return entries
     is_list = isinstance(annotations, Sequence | np.ndarray) and not isinstance(annotations, str)
     require(is_list, "annotations", "a list with an entry for each input", annotations)
@@ -132,8 +131,8 @@ def _entries(explanations: Sequence[Explanation], annotations: Any) -> list[Any]
     for e in explanations:
         if inputs.setdefault(e.index, e.input.fingerprint) != e.input.fingerprint:
             raise SettingError(
-                f"Several inputs have the index {e.index}: explain them in one call, or pass `ids` to "
-                "`explain` and a mapping from id to annotations here."
+                f"Several inputs have index {e.index}: explain them in one call, or pass `ids` to `explain` "
+                "and a mapping from id to annotations here."
             )
     least = max(inputs) + 1
     must = f"one entry for each input, at least {least}"
@@ -157,30 +156,29 @@ def compare(
     progress: Callback | bool | None = None,
     **words: Any,
 ) -> Evaluation:
-    """Explain the same inputs by several methods and measure them all, in one run.
+    """Explain the same inputs with several methods and measure all of them, in one run.
 
-    An explanation is measured as soon as it is available, so the model's answers to the method are not
-    computed again.
+    An explanation is measured as soon as it is available, so the model's answers are not recomputed.
 
     Parameters
     ----------
     model, inputs
         As in `explain`.
     methods
-        Names from `list_methods()`, perhaps with settings as in ``"lime:samples=50"``, or fitted
-        explainers. In Python also instances and requests.
+        Names from `list_methods()`, optionally with settings as in ``"lime:samples=50"``, or fitted
+        explainers. From Python, instances and requests are also accepted.
     metrics
-        Names from `list_metrics()`, perhaps with settings as in ``"faithfulness:k=5"``. In Python also
-        instances.
+        Names from `list_metrics()`, optionally with settings as in ``"faithfulness:k=5"``. From Python,
+        instances are also accepted.
     seeds
-        The number of seeds with which each method explains each input: `seed` and those that follow it.
-        Intervals are then over inputs and seeds.
+        Number of seeds with which each method explains each input, counting up from `seed`. Intervals are
+        then over inputs and seeds.
     ids, shard, batch_size, cluster, progress
         As in `explain`.
     out
-        The ``.parquet`` file to write: finished explanations are stored, and the same call continues a
-        stopped run. The same call with more methods computes only the new explanations.
-        With fewer methods, the explanations by the others stay in the file, and are not returned.
+        The ``.parquet`` file to write. It stores finished explanations, so repeating the call resumes an
+        interrupted run, and adding methods computes only the new explanations. Explanations by methods that
+        are no longer listed stay in the file but are not returned.
     **words
         Other arguments of `explain` for all methods, such as ``budget=200`` or ``seed=1``.
     """
@@ -192,7 +190,7 @@ def compare(
     seen: set[bytes] = set()
     for request in requests:
         if request.fingerprint in seen:
-            raise SettingError(f"{request.method.name} is named twice with the same settings: name it once.")
+            raise SettingError(f"{request.method.name} is listed twice with the same settings: list it once.")
         seen.add(request.fingerprint)
     requests = [replace(each, seed=each.seed + more) for each in requests for more in range(seeds)]
     options: dict[str, Any] = {"ids": ids, "shard": shard, "batch_size": batch_size, "progress": progress}

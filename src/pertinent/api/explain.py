@@ -1,4 +1,4 @@
-"""From a model and inputs to explanations."""
+"""Explaining a model's decisions for one or many inputs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def explain(
     progress: Callback | bool | None = None,
     **settings: Any,
 ) -> Explanation | Explanations | ExplanationFolder:
-    """Explain one input, or many.
+    """Explain one or many inputs.
 
     Scores say how much each feature matters for the model's decision. Searches find the few features that
     determine it.
@@ -69,71 +69,72 @@ def explain(
     ----------
     model
         A wrapped model, anything that `wrap` accepts, or a name: of an embedded model such as
-        ``"sentiment"``, a folder, or ``"package.module:name"``. On a cluster the workers load it by its name.
+        ``"sentiment"``, a folder, or ``"package.module:name"``. On a cluster, workers load a named model
+        themselves.
     inputs
-        One input gives an `Explanation`. A list (array, frame, generator) gives `Explanations` in the same
-        order; inputs that failed are in their `failures`.
+        A single input returns an `Explanation`. A list (array, frame, generator) returns `Explanations` in
+        the same order; failed inputs are in their `failures`.
     method
-        A name from `list_methods()`, perhaps with settings as in ``"lime:samples=50"``, or a fitted
-        explainer. In Python also any explainer instance, or a `Request`, which replaces the arguments
-        from `target` to `seed`.
+        A name from `list_methods()`, optionally with settings as in ``"lime:samples=50"``, or a fitted
+        explainer. From Python, any explainer instance is also accepted, and so is a `Request`, which replaces
+        the arguments from `target` to `seed`.
     target
-        The class, label or value to explain, by name or number; by default the predicted class, the
-        most probable label, the first value. A list has one for each input.
+        The class, label or value to explain, by name or index; by default the predicted class, the most
+        probable label or the first value. A list has one entry for each input.
     sparsity
-        The shares of features that a search chooses, and at which explanations are measured; by
-        default 0.05, 0.1, 0.2 and 0.5 (Hase et al. 2021).
+        Shares of features that a search chooses, and at which explanations are measured; by default 0.05,
+        0.1, 0.2 and 0.5 (Hase et al. 2021).
     budget
-        The largest number of evaluations, in a search for each sparsity: a distinct mask counts 1, a
+        Largest number of evaluations (for a search, per sparsity), where a distinct mask counts 1 and a
         gradient 2; by default as many as the settings of the method need, else 1000.
     removal
-        How features are removed: a name from `list_removals()`, perhaps with settings as in
-        ``"background:rows=20"``; by default what suits the model (attention-mask for transformers).
-        In Python also an instance.
+        How features are removed: a name from `list_removals()`, optionally with settings as in
+        ``"background:rows=20"``; by default one that suits the model (attention-mask for transformers). From
+        Python, an instance is also accepted.
     features
-        The kind of features: for texts ``"words"``, ``"tokens"``, ``"sentences"``, ``"lines"``,
-        ``"paragraphs"``, ``"passages:50"`` (of at most 50 words, the default for texts of more than 500) or
+        Kind of features: for texts ``"words"``, ``"tokens"``, ``"sentences"``, ``"lines"``, ``"paragraphs"``,
+        ``"passages:50"`` (at most 50 words each, the default for texts of more than 500) or
         ``"coarse-to-fine"`` (passages, then the words of the strongest passages); for prompts also
         ``"sources"``, ``"messages"`` or ``"slots"``; for images ``"patches:4"``, ``"pixels"`` or
-        ``"superpixels:50"``; for table rows ``"columns"``. In Python also custom features: an array of
-        segment numbers (height, width) for images, a list of character spans (start, end) for a
-        text. For several inputs a list with one entry for each.
+        ``"superpixels:50"``; for table rows ``"columns"``. From Python, custom features are also accepted: an
+        array of segment indices (height, width) for images, a list of character spans (start, end) for a
+        text. For several inputs, a list with one entry for each.
     scale
-        Score features by probabilities or values (``"natural"``), by log-odds of a class or label against
-        the rest (``"logit"``), by log-probabilities (``"log-probability"``), or by the model's own scores
-        before softmax or sigmoid (``"raw"``: a network's logits, the margin of boosted trees). Searches
-        and plain values have only the natural scale.
+        Score features by probabilities or values (``"natural"``), by log-odds of a class or label against the
+        rest (``"logit"``), by log-probabilities (``"log-probability"``), or by the model's scores before
+        softmax or sigmoid (``"raw"``: a network's logits, the margin of boosted trees). Searches and plain
+        values support only the natural scale.
     early_stopping
-        Stop before the budget is spent, when the order of the 5 strongest features is settled with
-        95% confidence: ``"stable"``, or ``"stable:top=3,confidence=0.9"`` for other numbers. In
-        Python also an `EarlyStopping`. The explanation's ``evaluations`` are the evaluations it took, its
-        ``details`` the reason why it stopped. For shapley, shapley-sampling and shapley-interactions, where
-        the order of pairs is tested.
+        Stop before the budget is spent once the order of the 5 strongest features is settled with 95%
+        confidence: ``"stable"``, or ``"stable:top=3,confidence=0.9"`` for other numbers. From Python, an
+        `EarlyStopping` is also accepted. The explanation's ``evaluations`` are those actually used, and its
+        ``details`` state why it stopped. Supported by shapley, shapley-sampling and shapley-interactions,
+        which tests the order of pairs.
     metrics
-        Names from `list_metrics()` to measure each explanation by in the same run, perhaps with settings as
-        in ``"faithfulness:k=5"``, or none. In Python also instances.
+        Names from `list_metrics()` to measure each explanation with in the same run, optionally with settings
+        as in ``"faithfulness:k=5"``; by default none. From Python, instances are also accepted.
     seed
-        The same seed gives the same explanation. The batch size, the order of the inputs and other inputs
-        in the same call do not matter.
+        Seed of all random draws. Equal seeds give equal explanations, independent of the batch size, the
+        order of the inputs and other inputs in the same call.
     check
-        The result of `check_removal`: explanations by a removal that is badly out of distribution get
-        a warning.
+        Result of `check_removal`: explanations with a removal that is badly out of distribution get a
+        warning.
     ids
-        Your name for each input, which its explanation or failure has as `id`.
+        Your name for each input, available as `id` of its explanation or failure.
     out
-        The ``.parquet`` file to write, or a folder for more inputs than fit into memory: finished
-        explanations are stored, and the same call continues a stopped run. A name without a suffix is a
-        folder; each block of inputs becomes a Parquet file in it. Without `out`, the finished
-        explanations of an interrupted run (Ctrl-C, inputs that raise) are in the exception's ``finished``.
+        The ``.parquet`` file to write, or a folder for more inputs than fit into memory. It stores finished
+        explanations, so repeating the call resumes an interrupted run. A name without a suffix is a folder;
+        each block of inputs becomes a Parquet file in it. Without `out`, the finished explanations of an
+        interrupted run (Ctrl-C, inputs that raise) are in the exception's ``finished``.
     shard
-        The part of the inputs to explain, such as ``"2/8"`` for the second of eight shards, which may run in
+        The part of the inputs to explain, such as ``"2/8"`` for the second of eight shards. Shards may run in
         different processes or on different machines; `merge` merges their files.
     batch_size
-        The cost of a batch: tokens for transformers, else rows; by default determined during the run.
+        Cost of a batch: tokens for transformers, else rows; by default determined during the run.
     cluster
-        A `Cluster` whose workers do the work, on this machine or on several; by default this process does it.
+        A `Cluster` whose workers do the work, on one or several machines; by default this process does it.
     progress
-        A callback, or ``True``/``False`` for a bar; by default a bar on terminals and in notebooks.
+        A callback, or ``True``/``False`` for a progress bar; by default a bar on terminals and in notebooks.
     **settings
         Settings of the method, such as ``samples=25``.
 
@@ -150,7 +151,7 @@ def explain(
     options: dict[str, Any] = {"ids": ids, "shard": shard, "batch_size": batch_size, "progress": progress}
     run = Run.from_arguments(model, inputs, request.method.name, cluster=cluster, **options)
     if out is not None and is_folder(Path(out)):
-        require(check is None, "check", "left out if explanations go to a folder", check)
+        require(check is None, "check", "omitted if explanations go to a folder", check)
         return explain_to_folder(run, request, Path(out))
     explanations = explain_all(run, [request]) if out is None else explain_to_file(run, [request], Path(out))
     if explanations.failures and not len(explanations):
@@ -171,10 +172,10 @@ def explain_iter(
     progress: Callback | bool | None = None,
     **words: Any,
 ) -> Iterator[Explanation | Failure]:
-    """Explain many inputs, and yield each explanation when it is finished, in constant memory.
+    """Explain many inputs and yield each explanation when it is finished, in constant memory.
 
-    Inputs are read as they are needed to fill batches; on a cluster, a block at a time. While the model could
-    go on without another input, a slow source is waited for no longer than the model takes for a batch.
+    Inputs are read as needed to fill batches; on a cluster, one block at a time. If the model has other work,
+    it waits for a slow source no longer than a batch takes.
 
     Parameters
     ----------
@@ -186,8 +187,8 @@ def explain_iter(
     Yields
     ------
     Explanation | Failure
-        In the order in which they are finished; `index` is the position of the input. An input that could
-        not be explained gives a `Failure` with the reason.
+        In the order in which they finish; `index` is the index of the input. An input that could not be
+        explained yields a `Failure` with the reason.
 
     Examples
     --------

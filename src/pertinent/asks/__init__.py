@@ -1,4 +1,4 @@
-"""The questions that algorithms ask, one file for each kind."""
+"""The questions that algorithms ask, one file per kind."""
 
 from pertinent.asks.attack_radii import Attack, AttackRadii, Radii
 from pertinent.asks.base import (

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from pertinent.models.base import Model
 
 AttackName: TypeAlias = Literal["auto", "projection", "pgd", "pgd-logit", "decision"]
-"""The name of an algorithm that attacks."""
+"""Name of an attack algorithm."""
 
 DECISION_STARTS, DECISION_STEPS = 570, 42
-"""Largest number of passes of a decision-based attack outside its steps, and in each step."""
+"""Largest number of passes of a decision-based attack, outside its steps and in each step."""
 
 RIVALS = 5
-"""The number of most likely other classes whose boundaries a projection compares in its first step."""
+"""Number of most likely other classes whose boundaries a projection compares in its first step."""
 
 
 @dataclass(frozen=True)
@@ -35,19 +35,18 @@ class Attack(Settings):
     Parameters
     ----------
     algorithm
-        The algorithm: ``"projection"`` on the linearised boundary, ``"pgd"``, ``"pgd-logit"``,
-        ``"decision"``, which needs no gradients, or ``"auto"``: projection if the model has gradients, else
-        decision. Projected gradient descent (pgd) works in balls whose radius is determined by bisection. It
-        descends the margin of the decision, pgd-logit the logit of the predicted class, as Hsieh et al.'s
-        code does.
+        ``"projection"`` on the linearised boundary, ``"pgd"``, ``"pgd-logit"``, ``"decision"``, which needs
+        no gradients, or ``"auto"``: projection if the model has gradients, else decision. Projected gradient
+        descent (pgd) works in balls whose radius is determined by bisection. It decreases the margin of the
+        decision; pgd-logit decreases the logit of the predicted class, as Hsieh et al.'s code does.
     norm
-        The norm of the perturbation.
+        Norm of the perturbation.
     steps
-        The largest number of steps; by default 20, in pgd 100 for each ball, by decisions 10.
+        Largest number of steps; by default 20 for projection, 100 per ball for pgd, and 10 for decision.
     max_radius
-        The largest radius that pgd tries.
+        Largest radius that pgd tries.
     tolerance
-        The difference of radii at which pgd's bisection stops.
+        Difference in radius at which pgd's bisection stops.
     """
 
     algorithm: AttackName = "auto"
@@ -58,17 +57,17 @@ class Attack(Settings):
 
     @property
     def descends(self) -> bool:
-        """Return whether it is projected gradient descent."""
+        """Return whether the algorithm is projected gradient descent."""
         return self.algorithm in ("pgd", "pgd-logit")
 
     @property
     def n_steps(self) -> int:
-        """Return the number of steps, with the algorithm's default."""
+        """Return the number of steps; by default that of the algorithm."""
         return self.steps or (100 if self.descends else 20)
 
     @property
     def most_passes(self) -> int:
-        """Return the largest number of passes of an attack; a backward pass counts as another pass."""
+        """Return the largest number of passes of an attack; a backward pass counts as one more."""
         if self.descends:
             balls = 2 + int(np.ceil(np.log2(max(2.0, self.max_radius / self.tolerance))))
             return 2 * balls * (self.n_steps + 1)
@@ -79,11 +78,11 @@ class Attack(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Radii:
-    """The answer: the norm of the smallest perturbation of each set, infinite if the attack failed.
+    """The norm of the smallest perturbation of each set; infinite if the attack failed.
 
-    `passes` is the number of passes of each attack; passes that all sets share count for the first set. If
-    requested, `changes` (sets, …) are the perturbations, and `norms` (sets, features) the norm of
-    the part of a perturbation that lies in each feature.
+    `passes` is the number of passes of each attack; passes shared by all sets count for the first set. If
+    requested, `changes` (sets, …) holds the perturbations, and `norms` (sets, features) the norm of each
+    perturbation within each feature.
     """
 
     radii: Floats
@@ -94,16 +93,16 @@ class Radii:
 
 @dataclass(frozen=True, eq=False)
 class AttackRadii(Question):
-    """How little must these features change, and no others, for the model to decide otherwise?
+    """Requests the smallest change of the features in each set, and no others, that changes the decision.
 
-    A set is a mask whose features may change. The decision is that of the column `decided`; with `toward`
-    it must become that class. `prediction` is what the model answers to the whole input. Answered with
-    `Radii`, which costs the passes that were made. With `keep_changes` the perturbations are returned.
+    A set is a mask whose features may change. The decision is that of the column `decided`; with `toward`, it
+    must become that class. `prediction` is the model's answer to the whole input. Answered with `Radii`, at
+    the cost of the passes made. With `keep_changes`, the perturbations are returned.
     """
 
     refusal = (
-        "An attack perturbs numbers: this model reads something else; it needs images, table rows, or a "
-        "transformers text classifier."
+        "Attacks perturb numbers, but this model reads something else: the model must read images or table "
+        "rows, or be a transformers text classifier."
     )
     sets: Masks
     prediction: Floats
@@ -114,7 +113,7 @@ class AttackRadii(Question):
 
     @property
     def keys(self) -> range:
-        """Return the number of each set."""
+        """Return the index of each set."""
         return range(len(self.sets))
 
     def price(self, paid: set[Hashable]) -> int:
@@ -137,7 +136,7 @@ class AttackRadii(Question):
         check_masks(self.sets, input)
 
     def group(self, model: Model, input: Input) -> Hashable:
-        """Return a group for each setting of the attack."""
+        """Return a group that depends on the attack's settings."""
         return super().group(model, input), self.attack, self.keep_changes
 
     @staticmethod
@@ -159,14 +158,14 @@ class AttackRadii(Question):
         if not answers:
             return Radii(np.empty(0), np.empty(0, dtype=np.int64))
         radii, passes, changes, norms = zip(*answers, strict=True)
-        kept = (np.array(changes), np.array(norms)) if self.keep_changes else (None, None)
-        return Radii(np.array(radii, dtype=np.float64), np.array(passes), *kept)
+        perturbations = (np.array(changes), np.array(norms)) if self.keep_changes else (None, None)
+        return Radii(np.array(radii, dtype=np.float64), np.array(passes), *perturbations)
 
 
 def never_rising(sets: Masks, attacked: Radii) -> Radii:
-    """Replace the perturbation of each set by that of a subset if it is smaller.
+    """Replace each set's perturbation by that of a subset if it is smaller.
 
-    A perturbation of some features is also one of any set that contains them.
+    A perturbation of some features is also a perturbation of any set that contains them.
     """
     outside = sets.astype(np.float32) @ (~sets).T.astype(np.float32)
     within = outside == 0  # [a, b]: a is within b
@@ -178,12 +177,12 @@ def never_rising(sets: Masks, attacked: Radii) -> Radii:
 
 
 def aim_of(toward: Any, decided: int, columns: Sequence[str], output: Output) -> int | None:
-    """Return the column of the class that an attack must reach; None if it may reach any other class."""
+    """Return the column of the class that an attack must reach; None for any other class."""
     if toward is None:
         return None
     if output.kind != "class":
-        raise SettingError("`toward` must be left out unless classes exclude each other.")
+        raise SettingError("`toward` must be omitted unless the classes are mutually exclusive.")
     aim = column_index(toward, columns)
     if aim == decided:
-        raise SettingError(f"`toward` must be another class than the predicted {columns[aim]!r}.")
+        raise SettingError(f"`toward` must differ from the predicted class {columns[aim]!r}.")
     return aim

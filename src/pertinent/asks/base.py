@@ -1,7 +1,7 @@
-"""What an algorithm may yield: questions of any kind, forks, partial findings and arithmetic.
+"""The things an algorithm may yield: questions of any kind, forks, partial findings and arithmetic.
 
-Each kind of question is defined completely in one file. The engine, the meter, the scheduler and the cache
-use only this interface, so a new kind of question changes none of them.
+Each kind of question is defined entirely in one file. The engine, the meter, the scheduler and the cache only
+use this interface, so adding a kind of question changes none of them.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Question(ABC):
     Attributes
     ----------
     remembered
-        Whether answers are cached for the same question about the same input in the same run.
+        Whether answers are cached for identical questions about the same input in a run.
     refusal
-        The error message of a model that has no handler for this kind of question.
+        Error message for models that have no handler for this kind of question.
     """
 
     remembered: ClassVar[bool] = False
@@ -44,25 +44,25 @@ class Question(ABC):
     @property
     @abstractmethod
     def keys(self) -> Sequence[Hashable]:
-        """Return a key for each row. Rows with the same key have the same answer, which is computed once."""
+        """Return a key for each row. Rows with equal keys have equal answers, which are computed once."""
 
     def price(self, paid: set[Hashable]) -> int:
-        """Return the price in evaluations of the budget: by default 1 for each new row.
+        """Return the price in evaluations; by default 1 for each new row.
 
-        `paid` holds the keys of this kind that were paid for, and is updated.
+        `paid` holds the keys of this kind that have been paid for; it is updated.
         """
         before = len(paid)
         paid.update(self.keys)
         return len(paid) - before
 
     def unspent(self, answer: Any) -> int:
-        """Return the part of the price that the answer did not need."""
+        """Return how much of the price the answer did not need."""
         return 0
 
     def on_scale(self, scale: Scale, groups: int = 0) -> Question:
         """Return the question on a scale and for a number of groups of draws.
 
-        By default only the natural scale is accepted, and groups are ignored.
+        By default, only the natural scale is accepted, and groups are ignored.
         """
         if scale == "natural":
             return self
@@ -78,7 +78,7 @@ class Question(ABC):
         return model.group_of(input)
 
     def costs(self, model: Model, input: Input, removal: Removal, rows: Ints) -> Ints:
-        """Return the cost of computing each of these rows, in the model's unit: by default of a gradient."""
+        """Return the cost of computing these rows, in the model's unit; by default that of a gradient."""
         return np.full(len(rows), model.gradient_cost(input))
 
     @classmethod
@@ -88,12 +88,12 @@ class Question(ABC):
         return next(handlers, cls.handle)(model, parts)
 
     def n_pieces(self, removal: Removal) -> int:
-        """Return the number of pieces into which a row can be divided if it does not fit into memory."""
+        """Return the number of pieces into which a row can be split if it does not fit into memory."""
         return 1
 
     @classmethod
     def submit_divided(cls, model: Model, part: BatchPart, n_at_once: int) -> Answer:
-        """Compute one row, a few of its pieces at a time."""
+        """Compute one row, a few pieces at a time."""
         raise NotImplementedError
 
     @classmethod
@@ -108,12 +108,12 @@ class Question(ABC):
 
     @abstractmethod
     def assemble(self, model: Model, input: Input, answers: list[Any]) -> Any:
-        """Combine the answers to all rows into what is sent to the algorithm."""
+        """Combine the answers to all rows into the answer for the algorithm."""
 
 
 @dataclass(frozen=True, eq=False)
 class BatchPart:
-    """Rows of one question in the same batch, with their input, removal and seed.
+    """Rows of one question in a batch, with their input, removal and seed.
 
     The handler of the part knows the types of `question` and `input`.
     """
@@ -134,9 +134,9 @@ class Fork:
 
 @dataclass(frozen=True, eq=False)
 class Publish:
-    """A partial finding to publish. It costs nothing, and is answered immediately with None.
+    """A partial finding to publish. It costs nothing and is answered immediately with None.
 
-    `finding` is a finding, or a function without arguments that makes one, which the engine calls only if
+    `finding` is a finding or a function without arguments that creates one, which the engine calls only if
     there is a listener. The meter sets `evaluations`, the number of evaluations so far.
     """
 
@@ -150,11 +150,11 @@ class Publish:
 
 @dataclass(frozen=True, eq=False)
 class Compute:
-    """A function without arguments to call: arithmetic such as a fit to answers or the choice of masks.
+    """A function without arguments to call: arithmetic such as fitting a model or choosing masks.
 
-    Answered with its return value. It costs nothing. While a device computes, it runs in another thread, so
-    that the fits of many inputs share the processor's cores: it must not change data of other threads. If it
-    is `portable`, it may run in another process, where changes to its arguments are lost.
+    Answered with its return value, at no cost. While a device is busy, it runs in another thread, so the fits
+    of many inputs share the CPU cores: it must not modify data of other threads. If it is `portable`, it may
+    run in another process, where changes to its arguments are lost.
     """
 
     compute: Callable[[], Any]
@@ -163,7 +163,7 @@ class Compute:
 
 Ask: TypeAlias = Question | Fork | Publish | Compute
 Asking: TypeAlias = Generator[Ask, Any, T]
-"""A generator that yields asks, is sent answers, and returns a T."""
+"""A generator that yields asks, receives answers, and returns a T."""
 
 Algorithm: TypeAlias = Asking[Any]
 
@@ -175,13 +175,13 @@ def relay(
     *,
     into_branches: bool = False,
 ) -> Algorithm:
-    """Run an algorithm, and yield each of its asks as `transform` returns it.
+    """Run an algorithm, passing each of its asks through `transform`.
 
-    `on_answer` is called with each ask, as the algorithm made it, and its answer before the algorithm gets
-    the answer. A `Publish` that it returns is published. Errors, those of `transform` and `on_answer` too,
-    are raised in the algorithm at the ask that they belong to. Closing the relay closes the algorithm.
+    `on_answer` is called with each ask of the algorithm and its answer, before the algorithm gets the answer.
+    If it returns a `Publish`, that is published. Errors, including those of `transform` and `on_answer`, are
+    raised in the algorithm at the ask that they belong to. Closing the relay closes the algorithm.
 
-    With `into_branches`, forks are not passed to `transform`; each of their branches is relayed instead.
+    With `into_branches`, forks are not passed to `transform`; instead, each of their branches is relayed.
     """
 
     def relayed(ask: Ask) -> Ask:
@@ -226,7 +226,7 @@ def check_masks(masks: Masks, input: Input) -> None:
 
 
 def split(rows: Any, parts: Sequence[BatchPart], per_row: Sequence[int] | None = None) -> list[Any]:
-    """Split the array rows of a batch by part; `per_row` is their number for each row of a part."""
+    """Split the rows of a batch by part; `per_row` is the number of rows for each row of a part."""
     counts = [len(part.rows) * n for part, n in zip(parts, per_row or [1] * len(parts), strict=True)]
     return [rows[first:end] for first, end in pairwise([0, *np.cumsum(counts).tolist()])]
 
@@ -238,10 +238,10 @@ def usable_rows(
     per_row: Sequence[int] | None = None,
     flaws: Mapping[int, str] | None = None,
 ) -> list[Floats | ModelError]:
-    """Return the model's outputs for each part (rows, columns), or an error if one of them is unusable.
+    """Return the model's outputs for each part (rows, columns), or an error if an output is unusable.
 
-    `per_row` is the number of outputs for each row of a part. `flaws` are further reasons why an output is
-    unusable, by its number in the batch.
+    `per_row` is the number of outputs for each row of a part. `flaws` maps indices in the batch to further
+    reasons why an output is unusable.
     """
     n = sum(len(part.rows) * n for part, n in zip(parts, per_row or [1] * len(parts), strict=True))
     checked = model.checked(outputs, n)
@@ -263,5 +263,5 @@ def _columns_of(model: Model, input: Input, rows: Floats) -> Floats:
     """Return the columns of an input: a batch is as wide as the input with the most columns."""
     n = len(model.columns_of(input))
     if rows.shape[1] < n:
-        raise ModelError(f"The input has {n} {model.output.plural}, but the model answered {rows.shape[1]}.")
+        raise ModelError(f"The input has {n} {model.output.plural}, but the model returned {rows.shape[1]}.")
     return rows[:, :n]

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from pertinent.removals.base import Removal
 
 PRICE = 2
-"""One forward and one backward pass."""
+"""Price of one forward and one backward pass."""
 
 
 @dataclass(frozen=True, eq=False)
 class Gradients:
-    """The answer: the model's output (rows, columns), and the gradients (rows, features)."""
+    """The model's output (rows, columns), and the gradients (rows, features)."""
 
     values: Floats
     gradients: Floats
@@ -31,17 +31,18 @@ class Gradients:
 
 @dataclass(frozen=True, eq=False)
 class GradientQuestion(Question):
-    """A question that only a model with gradients can answer: a transformer or a torch module.
+    """Base class of questions that only a model with gradients can answer: a transformer or a torch module.
 
-    A handler's `outputs` are the model's outputs (rows, columns), and the gradients of the target's score on
+    A handler's `outputs` are the model's outputs (rows, columns) and the gradients of the target's score on
     the scale (rows, largest number of features); on the natural scale, of its log-probability or value.
-    Gradients are never cached, so every row counts against the budget.
+    Gradients are never cached, so every row counts towards the budget.
     """
 
     scale: Scale = field(default="natural", kw_only=True)
     refusal = (
-        "This method needs gradients, which only transformers and torch modules have; "
-        "choose one that uses values, such as kernel-shap or parallel-local-search."
+        "This method needs gradients, which only transformers and torch modules have; choose a "
+        "model-agnostic "
+        "method, such as kernel-shap or parallel-local-search."
     )
 
     def on_scale(self, scale: Scale, groups: int = 0) -> GradientQuestion:
@@ -49,7 +50,7 @@ class GradientQuestion(Question):
         return replace(self, scale=scale)
 
     def group(self, model: Model, input: Input) -> Hashable:
-        """Return a group for each scale."""
+        """Return a group that depends on the scale."""
         return super().group(model, input), self.scale
 
     def price(self, paid: set[Hashable]) -> int:
@@ -61,7 +62,7 @@ class GradientQuestion(Question):
         """Return pairs of a row of outputs and a row of gradients."""
         scores, gradients = outputs
         bad = np.flatnonzero(~np.isfinite(gradients).all(axis=1)).tolist()
-        flaws = dict.fromkeys(bad, "the model's gradient holds NaN or infinity")
+        flaws = dict.fromkeys(bad, "the model's gradient contains NaN or infinity")
         rows = usable_rows(model, scores, parts, flaws=flaws)
         return [
             values
@@ -80,11 +81,11 @@ class GradientQuestion(Question):
 
 @dataclass(frozen=True, eq=False)
 class MaskGradients(GradientQuestion):
-    """How would the target's log-probability (or plain value) change with each entry of these masks?
+    """Requests the derivative of the target's log-probability (or plain value) by each mask entry.
 
-    Answered with `Gradients`. Where features are hidden from attention, that is the derivative of
-    softmax × mask, renormalised; where values or word embeddings are filled in, of
-    mask · x + (1 − mask) · filler. Masks may be soft: numbers from 0 to 1, the shares that are kept.
+    Answered with `Gradients`. If features are hidden from attention, the mask enters as softmax × mask,
+    renormalised; if values or word embeddings are filled in, as mask · x + (1 − mask) · filler. Masks may be
+    soft: the share of each feature that is kept, from 0 to 1.
     """
 
     masks: Masks | Floats
@@ -92,30 +93,30 @@ class MaskGradients(GradientQuestion):
 
     @property
     def keys(self) -> range:
-        """Return the number of each row."""
+        """Return the index of each row."""
         return range(len(self.masks))
 
     def check(self, input: Input) -> None:
-        """Raise a `TypeError` unless the masks fit the input's features, and are from 0 to 1."""
+        """Raise a `TypeError` unless the masks fit the input's features and are between 0 and 1."""
         if self.masks.dtype.kind != "f":
             check_masks(self.masks, input)  # type: ignore[arg-type]
             return
         check_masks(np.ones(self.masks.shape, dtype=np.bool_), input)
         if not ((self.masks >= 0) & (self.masks <= 1)).all():
-            raise TypeError("Soft masks must be from 0 to 1.")
+            raise TypeError("Soft masks must be between 0 and 1.")
 
 
 @dataclass(frozen=True, eq=False)
 class PathGradients(GradientQuestion):
-    """How does the target's probability (or plain value) change at points on a line to the input?
+    """Requests gradients of the target's probability (or plain value) at points on a line to the input.
 
-    The points are x′ + α (x − x′) for the α in `shares`. The baseline x′ is an array, or the input
-    with all features removed by the removal `baseline`: by default a fixed one that suits the input,
-    with ``"drawn"`` a random one. A random baseline is drawn once for each of `draws`. Answered with
-    `Gradients`, which are multiplied by `times` (x − x′, x, or nothing) and summed over each feature's
-    parts; if they are multiplied by themselves, the root of the sum is their L2 norm.
+    The points are x′ + α (x − x′) for the α in `shares`. The baseline x′ is an array, or the input with all
+    features removed by the removal `baseline`: by default a fixed one that suits the input, or with
+    ``"drawn"`` a random one. A random baseline is drawn once for each of `draws`. Answered with `Gradients`,
+    multiplied by `times` (x − x′, x, or nothing) and summed over each feature; if they are multiplied by
+    themselves, the square root of the sum is their L2 norm.
 
-    With `noise` each point is moved by σ ε, with ε standard normal, drawn once for each of `draws`. σ is
+    With `noise`, each point is moved by σ ε, with standard normal ε drawn once for each of `draws`. σ is
     `noise` times the standard deviation of the text's word embeddings, of the image's values, or of the
     column in the background (1 without one). Gradients times themselves are taken along ε.
     """
@@ -129,11 +130,11 @@ class PathGradients(GradientQuestion):
 
     @property
     def keys(self) -> range:
-        """Return the number of each row."""
+        """Return the index of each row."""
         return range(len(self.shares))
 
     def assemble(self, model: Model, input: Input, answers: list[Any]) -> Gradients:
-        """Return gradients on the scale; of natural values by the chain rule, d value / d score."""
+        """Return gradients on the scale; for natural values by the chain rule, d value / d score."""
         answer = super().assemble(model, input, answers)
         if self.scale != "natural":
             return answer
@@ -143,30 +144,31 @@ class PathGradients(GradientQuestion):
 
 @dataclass(frozen=True, eq=False)
 class ActivationMaps(GradientQuestion):
-    """Which parts of the image activate the maps of a convolution that support the target?
+    """Requests the image regions that activate the maps of a convolution in support of the target.
 
-    Answered with `Gradients` that hold, instead of gradients, the mean over each feature of the maps,
-    weighted by the mean gradient of the target's raw score (Grad-CAM). `layer` is the name of the
-    convolution, by default the last one.
+    Answered with `Gradients` whose gradients are replaced by the mean over each feature of the maps, weighted
+    by the mean gradient of the target's raw score (Grad-CAM). `layer` is the name of the convolution, by
+    default the last one.
     """
 
     target: int
     layer: str | None = None
     scale: Scale = field(default="raw", kw_only=True)
     refusal = (
-        "Grad-CAM needs a torch module with two-dimensional convolutions; choose a method that uses values, "
-        "such as occlusion or kernel-shap."
+        "Grad-CAM needs a torch module with two-dimensional convolutions; choose a model-agnostic method, "
+        "such "
+        "as occlusion or kernel-shap."
     )
 
     @property
     def keys(self) -> range:
-        """Return the number of the only row."""
+        """Return the index of the only row."""
         return range(1)
 
     def on_scale(self, scale: Scale, groups: int = 0) -> ActivationMaps:
-        """Return the question unchanged: its score is always the raw one."""
+        """Return the question unchanged, because its score is always the raw score."""
         return self
 
     def group(self, model: Model, input: Input) -> Hashable:
-        """Return a group for each layer."""
+        """Return a group that depends on the layer."""
         return super().group(model, input), self.layer

@@ -1,4 +1,4 @@
-"""Network outputs: the scores that a fitted network gives to the features of an input."""
+"""Network outputs: the scores that a fitted network assigns to the features of an input."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 class Network(ABC):
-    """A network that was fitted to explain one model, and returns a row of scores for each column.
+    """A network fitted to explain one model that returns a row of scores for each column.
 
     Attributes
     ----------
     card
-        Its training data and its accuracy, in plain JSON.
+        Training data and accuracy, as plain JSON.
     folder
-        The folder that it was last saved to or loaded from, as an absolute path; None if there is none.
+        Folder that it was last saved to or loaded from, as an absolute path; None if there is none.
     """
 
     card: Mapping[str, Any]
@@ -39,20 +39,20 @@ class Network(ABC):
     @property
     @abstractmethod
     def fingerprint(self) -> bytes:
-        """Return a digest of its weights and its card."""
+        """Return a digest of the weights and the card."""
 
     @abstractmethod
     def check(self, model: Model, removal: Removal) -> None:
-        """Raise an error unless it was fitted for this model and this removal."""
+        """Raise an error unless the network was fitted for this model and removal."""
 
     def sharing_passes(self, model: Model) -> AbstractContextManager[None]:
-        """Return a context in which the model keeps the data of its passes that the network needs."""
+        """Return a context in which the model caches the forward passes that the network reuses."""
         del model
         return nullcontext()
 
     @abstractmethod
     def submit(self, model: Model, inputs: Sequence[Input]) -> Answer:
-        """Start a pass over these inputs, on the model's device."""
+        """Start a pass over these inputs on the model's device."""
 
     @abstractmethod
     def read(self, outputs: Any, inputs: Sequence[Input]) -> list[Floats]:
@@ -60,12 +60,12 @@ class Network(ABC):
 
     @abstractmethod
     def save(self, folder: Path) -> None:
-        """Write the weights and the card, the card last."""
+        """Write the weights, then the card."""
 
 
 @dataclass(frozen=True, eq=False)
 class NetworkOutputs(Question):
-    """Which scores does a fitted network give to the features of this input?
+    """Requests the scores that a fitted network assigns to the features of this input.
 
     Answered with scores (columns, features). A pass costs 1.
     """
@@ -75,19 +75,19 @@ class NetworkOutputs(Question):
 
     @property
     def keys(self) -> list[bytes]:
-        """Return the network's fingerprint, as the key of the only row."""
+        """Return the network's fingerprint as the key of the only row."""
         return [self.network.fingerprint]
 
     def on_scale(self, scale: Scale, groups: int = 0) -> NetworkOutputs:
-        """Return the question unchanged: the network was fitted to scores on one scale."""
+        """Return the question unchanged, because the network was fitted to one scale."""
         return self
 
     def group(self, model: Model, input: Input) -> Hashable:
-        """Return a group for each network."""
+        """Return a group that depends on the network."""
         return super().group(model, input), self.network.fingerprint
 
     def costs(self, model: Model, input: Input, removal: Removal, rows: Ints) -> Ints:
-        """Check that the network fits the model and the removal; return the cost of a pass over the input."""
+        """Return the cost of a pass over the input; raise an error if the network does not fit the model."""
         self.network.check(model, removal)
         return super().costs(model, input, removal, rows)
 

@@ -1,4 +1,4 @@
-"""Row values: the model's outputs for inputs with other values."""
+"""Row values: the model's outputs for inputs with different values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RowValues(Question):
-    """What does the model predict for these `values` (rows, …), in the shape of the input's values?
+    """Requests the predictions for these `values` (rows, …), each in the shape of the input's values.
 
     Answered with an array (rows, columns) on the scale. Each row costs 1; nothing is removed.
     """
@@ -30,7 +30,7 @@ class RowValues(Question):
 
     @property
     def keys(self) -> range:
-        """Return the numbers of the rows."""
+        """Return the index of each row."""
         return range(len(self.values))
 
     def price(self, paid: set[Hashable]) -> int:
@@ -45,7 +45,7 @@ class RowValues(Question):
         """Raise an `InputError` unless the input is an array of this shape."""
         shape = getattr(input, "array", np.empty(0)).shape
         if self.values.shape[1:] != shape:
-            raise InputError(f"The values have the shape {self.values.shape[1:]}, but the input {shape}.")
+            raise InputError(f"`values` must have the input's shape {shape}, got {self.values.shape[1:]}.")
 
     @classmethod
     def handle(cls, model: Model, parts: Sequence[BatchPart]) -> Answer:

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class TokenPerplexity(Question):
-    """How surprised is a language model by its prompt with only these features?
+    """Asks how surprised a language model is by its prompt with only these features.
 
-    Answered with an array (masks,): the mean of −log p over the kept tokens, each conditioned on the tokens
-    before it, in nats. The first token of a row, fixed tokens and tokens of the answer are not counted. Each
-    distinct mask costs 1. If a removal makes several random draws, the answer is their mean.
+    Answered with an array (masks,): the mean of −log p over the kept tokens, each conditioned on the
+    preceding tokens, in nats. The first token of a row, fixed tokens and the answer's tokens are not counted.
+    Each distinct mask costs 1. If a removal makes several random draws, the answer is their mean.
     """
 
     refusal = "This model returns no likelihood of its input, so the perplexity cannot be computed."

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class TreeScores:
-    """The answer: Shapley values (columns, features), and the value of the empty mask (columns,).
+    """Shapley values (columns, features), and the value of the empty mask (columns,).
 
-    With groups of draws the columns are repeated for each group.
+    With groups of draws, the columns are repeated for each group.
     """
 
     scores: Floats
@@ -32,25 +32,26 @@ class TreeScores:
 
 @dataclass(frozen=True)
 class NotWalked:
-    """The answer to a tentative question that trees cannot answer, with the reason."""
+    """The reason why a tentative question cannot be answered from trees."""
 
     reason: str
 
 
 @dataclass(frozen=True, eq=False)
 class TreeValues(Question):
-    """What are the exact Shapley values of a model that is a sum of trees?
+    """Requests the exact Shapley values of a model that is a sum of trees.
 
-    Answered with `TreeScores`. The value of a mask is the trees' prediction with the removed columns filled
-    from the rows that the removal makes of the empty mask, averaged over these rows. The trees are walked
-    once, which costs 1. With `groups`, the number of groups of the removal's rows, the columns are repeated
-    for each group, with the mean over all other rows. A `tentative` question is answered with `NotWalked`, at
-    no cost, if the model's values cannot be computed from trees.
+    Answered with `TreeScores`. The value of a mask is the trees' prediction with removed columns filled from
+    the rows that the removal creates for the empty mask, averaged over these rows. The trees are walked once,
+    which costs 1. With `groups`, the number of groups of the removal's rows, the columns are repeated for
+    each group, using the mean over all other rows. A `tentative` question is answered with `NotWalked`, at no
+    cost, if the model's values cannot be computed from trees.
     """
 
     refusal = (
-        "This method needs the trees of a forest or of boosting, which only estimators of scikit-learn, "
-        "xgboost, lightgbm and catboost have; choose one that uses values, such as kernel-shap."
+        "This method needs a forest or boosted trees from scikit-learn, xgboost, lightgbm or catboost; "
+        "choose "
+        "a model-agnostic method, such as kernel-shap."
     )
     scale: Scale = "natural"
     groups: int = 0
@@ -58,7 +59,7 @@ class TreeValues(Question):
 
     @property
     def keys(self) -> range:
-        """Return the number of the only row."""
+        """Return the index of the only row."""
         return range(1)
 
     def price(self, paid: set[Hashable]) -> int:
@@ -76,10 +77,10 @@ class TreeValues(Question):
     def check(self, input: Input) -> None:
         """Raise an `InputError` unless the input is a table row."""
         if not input.has_columns:
-            raise InputError(f"Only table rows are explained by trees, but the input is {input.kind}.")
+            raise InputError(f"Tree methods explain only table rows, but the input is {input.kind}.")
 
     def costs(self, model: Model, input: Input, removal: Removal, rows: Ints) -> Ints:
-        """Return 1: a batch shares the computation for the rows that fill removed columns."""
+        """Return 1, because a batch shares the computation for the rows that fill removed columns."""
         return np.ones(len(rows), dtype=np.int64)
 
     @staticmethod

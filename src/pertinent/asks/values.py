@@ -1,4 +1,4 @@
-"""Values: the model's outputs with only some features."""
+"""Values: the model's outputs with only some of the features."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Values(Question):
-    """What does the model predict with only these features?
+    """Requests the model's predictions with only some of the features.
 
-    Answered with an array (masks, columns) on the scale. Each distinct mask costs 1 on any scale. If a
-    removal makes several random draws, the answer is their mean on that scale. With `groups`, the number of
-    groups of draws, the columns are repeated for each group, with the mean over all draws outside it.
+    Answered with an array (masks, columns) on the scale. Each distinct mask costs 1, regardless of the scale.
+    If a removal makes several random draws, the answer is their mean on that scale. With `groups`, the number
+    of groups of draws, the columns are repeated for each group, using the mean over all draws outside it.
     """
 
     remembered = True
@@ -37,7 +37,7 @@ class Values(Question):
 
     @cached_property
     def mask_keys(self) -> list[bytes]:
-        """Return a key for each mask, the same on every scale."""
+        """Return a key for each mask that does not depend on the scale."""
         return mask_bytes(self.masks)
 
     @cached_property
@@ -47,7 +47,7 @@ class Values(Question):
         return self.mask_keys if self.scale == "natural" else [mask + scale for mask in self.mask_keys]
 
     def price(self, paid: set[Hashable]) -> int:
-        """Return 1 for each new mask, on any scale."""
+        """Return 1 for each new mask, regardless of the scale."""
         before = len(paid)
         paid.update(self.mask_keys)
         return len(paid) - before
@@ -107,7 +107,7 @@ class Values(Question):
 
 
 def _on_scale(model: Model, answers: list[tuple[Input, Floats]], scale: Scale) -> list[Floats]:
-    """Return the rows of each input on a scale, converted together unless inputs have different columns."""
+    """Convert the rows of each input to a scale, together if all inputs have the same columns."""
     if model.columns_differ or len(answers) < 2:
         return [model.as_scale(input, rows, scale) for input, rows in answers]
     ends = np.cumsum([len(rows) for _, rows in answers]).tolist()
@@ -116,10 +116,10 @@ def _on_scale(model: Model, answers: list[tuple[Input, Floats]], scale: Scale) -
 
 
 def _means(rows: Floats, removal: Removal) -> Floats:
-    """Return the mean over all draws of each mask, (masks, columns).
+    """Return the mean over all draws of each mask (masks, columns).
 
-    If the removal has groups of draws, (masks, 1 + groups, columns), where the other rows are the means over
-    all draws outside each group.
+    If the removal has groups of draws, return (masks, 1 + groups, columns), where the additional rows are the
+    means over all draws outside each group.
     """
     if removal.draws == 1:
         return rows
@@ -130,6 +130,6 @@ def _means(rows: Floats, removal: Removal) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class RepeatedValues(Values):
-    """Like `Values`, but answered by the model even if the answer is cached."""
+    """Like `Values`, but evaluated by the model even if the answer is cached."""
 
     remembered = False

@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     os.environ.setdefault(
         "OMP_WAIT_POLICY", "PASSIVE"
-    )  # before torch loads: no waiting thread occupies a core
+    )  # before torch loads, so that waiting threads do not occupy cores
     arguments = list(sys.argv[1:] if argv is None else argv)
     if argv is None and isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # the terminal may lack some characters
@@ -68,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _stopped(reason: str, arguments: Sequence[str]) -> str:
-    """Return a message with the reason and, if possible, the command that continues the run."""
+    """Return a message with the reason and, if possible, the command that resumes the run."""
     if arguments[0] not in ("explain", "compare", "fit") or not any(a[:5] == "--out" for a in arguments):
         return reason
-    return f"{reason}; finished work is kept. To continue: pertinent {shlex.join(arguments)}"
+    return f"{reason}; finished work is kept. To resume: pertinent {shlex.join(arguments)}"

@@ -23,7 +23,7 @@ from pertinent.runs.model_names import is_own, load_model, load_own
 
 @dataclass(frozen=True)
 class DataFile:
-    """Data set: a file and its columns, as in the flags of `pertinent explain`.
+    """A data set: a file and its columns, as in the flags of `pertinent explain`.
 
     The file may also be ``package.module:name``: the inputs, or a function that returns them.
     """
@@ -38,7 +38,7 @@ class DataFile:
 
 @dataclass(frozen=True)
 class BenchmarkFile:
-    """Benchmark: data sets and models by name, methods, metrics, seeds, and arguments of `compare`."""
+    """A benchmark: data sets and models by name, methods, metrics, seeds, and arguments of `compare`."""
 
     data: Mapping[str, DataFile]
     models: Mapping[str, str]
@@ -55,9 +55,9 @@ _RESERVED = {*BenchmarkFile.__dataclass_fields__, "model", "inputs", "out", "pro
 
 
 def benchmark(args: Namespace, *, file: Annotated[Path, "FILE.yaml"], out: Annotated[Path, "FOLDER"]) -> int:
-    """Run a benchmark described by a file, and save it in a folder.
+    """Run a benchmark described by a file and save it in a folder.
 
-    The same command continues a stopped benchmark, and runs only what was added to its description.
+    The same command resumes an interrupted benchmark, and runs only what was added to its description.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def read_description(file: Path) -> BenchmarkFile:
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise FileError(f"{str(file)!r} cannot be read: {error}") from error
     if not isinstance(plain, dict):
-        raise FileError(f"{str(file)!r} must have the fields of a benchmark: data, models and methods.")
+        raise FileError(f"{str(file)!r} must define the fields of a benchmark: data, models and methods.")
     _check_names(plain, BenchmarkFile, file.name)
     data = plain.get("data")
     for name, fields in data.items() if isinstance(data, dict) else ():
@@ -103,8 +103,8 @@ def read_description(file: Path) -> BenchmarkFile:
     reserved = [name for name in description.words if name in _RESERVED]
     if reserved:
         raise SettingError(
-            f"{file.name}: `words` must not contain {', '.join(map(repr, reserved))}, which other fields or "
-            "the command line set."
+            f"{file.name}: `words` must not contain {', '.join(map(repr, reserved))}: set them by other "
+            "fields or on the command line."
         )
     return description
 

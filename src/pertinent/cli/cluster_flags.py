@@ -1,4 +1,4 @@
-"""Cluster on the command line."""
+"""Cluster flags of the command line."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class ClusterFlags:
     ray
         Run on the Ray cluster at this address, or without an address on this machine.
     workers
-        With --ray: the number of workers (as many as the resources allow).
+        With --ray: the number of workers (by default as many as the resources allow).
     cpus_per_worker
-        With --ray: the number of cores of a worker (1).
+        With --ray: the number of cores per worker (1).
     gpus_per_worker
-        With --ray: the number of GPUs of a worker, or the share of one (0).
+        With --ray: the number of GPUs per worker, possibly a fraction (0).
     block_size
-        With --ray: the number of inputs in a block, which one worker explains (at most 256).
+        With --ray: the number of inputs per block, which a single worker explains (at most 256).
     """
 
     ray: Annotated[str, "[ADDRESS]"] | None = None
@@ -37,7 +37,7 @@ class ClusterFlags:
     block_size: Count | None = None
 
     def cluster(self) -> Cluster | None:
-        """Return the cluster, if there is one."""
+        """Return the cluster, if requested."""
         settings = {name: value for name, value in vars(self).items() if value is not None}
         if settings.pop("ray", None) is None:
             for name in settings:

@@ -1,4 +1,4 @@
-"""Output of a command: the terminal, an HTML report, Parquet, JSON and plots; failures go to stderr."""
+"""Output of a command to the terminal, HTML, Parquet, JSON and plots; failures go to stderr."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ Failed = tuple[str, str]
 
 SUCCESS, SOME_FAILED, ALL_FAILED = 0, 1, 2
 LISTED = 20
-"""Number of reasons of failures that are listed."""
+"""Number of failure reasons to list."""
 
 _UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class NothingDone(PertinentError):
-    """Error if no input could be read or used; `failures` lists their positions and the reasons."""
+    """Raised if no input could be read or used; `failures` lists their positions and the reasons."""
 
     def __init__(self, failures: Sequence[Failed]) -> None:
         super().__init__("nothing could be explained")
@@ -40,7 +40,7 @@ class NothingDone(PertinentError):
 
 
 def complain(message: str, traceback: str = "") -> None:
-    """Write a message to stderr, below the traceback, if there is one."""
+    """Write a message to stderr, preceded by the traceback, if any."""
     sys.stderr.write(f"{visible(traceback)}pertinent: {visible(message)}\n")
 
 
@@ -95,17 +95,17 @@ class _Formatter(logging.Formatter):
 
 
 PROGRESS = "pertinent.engine.progress"
-"""The logger of progress if stderr is no terminal."""
+"""Logger of progress if stderr is not a terminal."""
 
 STDOUT = Path("-")
 PLOTS = (".png", ".svg", ".pdf")
 _PRINTED = 20
-"""Number of explanations up to which they are printed if they are also written to a file."""
+"""Largest number of explanations that are printed although they are also written to a file."""
 
 
 @dataclass
 class CommandOutput:
-    """Flags that name files to write, which are checked before the command starts.
+    """Flags for files to write, which are checked before the command starts.
 
     Attributes
     ----------
@@ -122,9 +122,9 @@ class CommandOutput:
     by_class
         Whether explanations are also shown by class.
     out_by_function
-        Whether the public function writes the file of ``--out``.
+        Whether the public function itself writes the file of ``--out``.
     read
-        Files that the command reads, and must not overwrite.
+        Files that the command reads and must not overwrite.
     """
 
     html: Path | None = None
@@ -146,7 +146,7 @@ class CommandOutput:
         for path in named:
             check_writable(path)
             if [p.resolve() for p in (*named, *self.read)].count(path.resolve()) > 1:
-                raise SettingError(f"{str(path)!r} is named twice: each file must have a different name.")
+                raise SettingError(f"{str(path)!r} is used twice: each file must have a different name.")
 
     @property
     def silent(self) -> bool:
@@ -167,7 +167,7 @@ class CommandOutput:
         Console(quiet=self.silent, highlight=False).print(renderable, soft_wrap=isinstance(thing, str))
 
     def show_all(self, explanations: Explanations) -> list[Failed]:
-        """Print explanations without the failures, which go to stderr; return what could not be shown."""
+        """Print explanations without the failures, which go to stderr; return those not shown."""
         from pertinent.rendering.terminal.explanation import show_all
 
         failed: list[Failed] = []
@@ -196,7 +196,7 @@ class CommandOutput:
     ) -> list[Failed]:
         """Write the requested files and print their paths; return those that could not be written.
 
-        The JSON file and the plot show the result, the other files the explanations.
+        The JSON file and the plot contain the result, the other files the explanations.
         """
 
         def plot(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Commands: the public function of each command, and its differences from the function."""
+"""Commands: the public function behind each command, and how the command differs from it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ POSITIONAL = {
     "files": ("FILE …", "the files of all shards, written by `pertinent explain --shard --out`"),
     "study": ("FOLDER", "a folder written by `pertinent study create`"),
 }
-"""Parameters that are positional arguments: the metavar and the help."""
+"""Parameters that are positional arguments, with metavar and help."""
 
 ELSEWHERE = {
     **{name: metavar for name, (metavar, _) in POSITIONAL.items()},
@@ -25,7 +25,7 @@ ELSEWHERE = {
     "settings": "--set",
     "cluster": "--ray, --workers, --cpus-per-worker, --gpus-per-worker and --block-size",
     "words": "the flags of `pertinent explain`, and --set",
-    "progress": "only in Python; --quiet switches the bar off",
+    "progress": "only in Python; --quiet disables the bar",
 }
 """Parameters without a flag of the same name, and the arguments that replace them."""
 
@@ -35,7 +35,7 @@ READERS = {
     "check": ("FILE.json", "pertinent.diagnostics:read"),
     "embed": ("MODULE:NAME", "pertinent.runs.model_names:load_own"),
 }
-"""Parameters given by the name of a file or a Python object: the metavar, and the reading function."""
+"""Parameters passed as the name of a file or a Python object, with metavar and reading function."""
 
 
 @dataclass(frozen=True)
@@ -45,24 +45,24 @@ class Command:
     Attributes
     ----------
     function
-        The name of the public function in `pertinent`, if there is one.
+        Name of the public function in `pertinent`, if there is one.
     runs
-        The function in this package that runs the command, as ``module:name``; its keyword arguments are
-        further flags.
+        Function in this package that runs the command, as ``module:name``; its keyword arguments are
+        additional flags.
     outputs
-        The flags of `CommandOutput` that it has.
+        The flags of `CommandOutput` that the command has.
     titles
-        The titles of the groups of flags for the inputs and for the parameters.
+        Titles of the flag groups for the inputs and for the parameters.
     elsewhere
-        Further parameters without a flag, as in `ELSEWHERE`.
+        Additional parameters without a flag, as in `ELSEWHERE`.
     required
         Flags that are required although the parameter has a default.
     without
-        The flags of `InputFlags` that it does not have.
+        The flags of `InputFlags` that the command lacks.
     defaults
-        Defaults of further flags.
+        Defaults of additional flags.
     files
-        The help of the positional argument `files`.
+        Help of the positional argument `files`.
     """
 
     function: str | None
@@ -80,7 +80,7 @@ _REPORT = ("html", "json", "quiet")
 _TABLE = ("html", "out", "json", "quiet")
 _RESULT = ("plot", "json", "quiet")
 _ANSWERS = ("answer", "rather_than", "source")
-"""Flags for language models, which cannot be attacked or fitted to."""
+"""Flags for language models, which can be neither attacked nor fitted to."""
 
 COMMANDS = {
     "explain": Command("explain", "verbs:explain", _REPORT, defaults={"metrics": DEFAULT_METRICS}),
@@ -89,7 +89,7 @@ COMMANDS = {
     "merge": Command("merge", "verbs:merge", ("quiet",), ("", "what to write"), required=("out",)),
     "check": Command("check_removal", "verbs:diagnose", _RESULT, ("what to check it on", "how to check")),
     "stability": Command(
-        "stability", "verbs:diagnose", _RESULT, elsewhere={"seed": "--seeds says how many there are"}
+        "stability", "verbs:diagnose", _RESULT, elsewhere={"seed": "--seeds sets their number"}
     ),
     "neighbour-stability": Command(
         "neighbour_stability", "verbs:neighbour_stability", _RESULT, ("", "how to measure")

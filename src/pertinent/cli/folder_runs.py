@@ -26,8 +26,9 @@ def explain_to_folder(args: Namespace, arguments: dict[str, Any]) -> int:
     for flag in _UNUSED:
         if getattr(args, flag):
             raise SettingError(
-                f"--{flag.replace('_', '-')} needs all explanations in memory: omit it, or pass --out a name "
-                "that ends in .parquet."
+                f"--{flag.replace('_', '-')} needs all explanations in memory: omit it, or let the name of "
+                "--out "
+                "end in .parquet."
             )
     output, inputs = CommandOutput(quiet=args.quiet), call_with(args, InputFlags)
     model = call_with(args, ModelFlags, model=model_named(args, inputs)).named()
@@ -49,7 +50,7 @@ def explain_to_folder(args: Namespace, arguments: dict[str, Any]) -> int:
 
 
 class _Stream:
-    """Inputs with their ids, read in each iteration; `n` is their number, if it is known."""
+    """Inputs with their ids, read anew in each iteration; `n` is their number, if known."""
 
     def __init__(self, inputs: InputFlags, kind: str | None, model: str) -> None:
         self._arguments = inputs, kind, model

@@ -1,4 +1,4 @@
-"""Inputs in files, one per record; an unreadable record is a failed input and does not stop the rest."""
+"""Inputs in files, one per record; an unreadable record is a failed input and does not affect the rest."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MOST_COLUMNS = 20_000
 _LONGEST_HEADER = 2_000_000
 _LONGEST_VALUE = 16_000_000
 _TRIED_AS_TEXT = 100
-"""Number of records that are tried as texts before a file counts as a table."""
+"""Number of records that are tried as texts before a file is treated as a table."""
 _DEFAULT_TEXTS = TextColumns()
 
 
@@ -53,7 +53,7 @@ class InputRecord:
 
 @dataclass(frozen=True)
 class FileColumns:
-    """Columns of a file by their role; `kind` is the kind of input, if it is known."""
+    """Columns of a file by role; `kind` is the kind of input, if known."""
 
     kind: str | None
     texts: TextColumns = _DEFAULT_TEXTS
@@ -62,7 +62,7 @@ class FileColumns:
 
     @property
     def modality(self) -> Modality:
-        """Return the modality of the inputs, once their kind is known."""
+        """Return the modality of the inputs; their kind must be known."""
         assert self.kind is not None
         return modality_named(self.kind)
 
@@ -81,7 +81,7 @@ class FileColumns:
         try:
             if not isinstance(record, Mapping):
                 if self.label is not None or self.id is not None:
-                    raise InputError(f"A record must have named columns, but this is {str(record)[:40]!r}.")
+                    raise InputError(f"A record must have named columns, but got {str(record)[:40]!r}.")
                 return InputRecord(where, record)
             rest = dict(record)
             label = self._pop(rest, "--label-column", self.label)
@@ -97,7 +97,7 @@ class FileColumns:
         if name is None:
             return None
         if name not in record:
-            raise SettingError(f"{unknown('column', name, record)} Set it by {flag}.")
+            raise SettingError(f"{unknown('column', name, record)} Set it with {flag}.")
         return record.pop(name)
 
     def _texts(self, record: dict[str, Any]) -> dict[str, Any]:
@@ -107,7 +107,7 @@ class FileColumns:
             return record
         for name in columns.values():
             if not isinstance(record[name], str):
-                raise InputError(f"The column {name!r} must hold text, but holds {record[name]!r}.")
+                raise InputError(f"The column {name!r} must contain text, but contains {record[name]!r}.")
         return {key: record[name] for key, name in columns.items()}
 
 
@@ -128,7 +128,7 @@ def file_records(file: str, columns: FileColumns) -> Iterator[InputRecord]:
 
 
 def _find_kind(file: str, columns: FileColumns) -> str:
-    """Return ``"text"`` if any of the first records can be read as a text, else ``"table"``."""
+    """Return ``"text"`` if any of the first records can be read as text, else ``"table"``."""
     if file == "-":
         return "text"
     with suppress(SettingError):
@@ -153,9 +153,9 @@ def _expand(file: str) -> list[str]:
 
 
 def n_records(file: str) -> int | None:
-    """Count the lines of files without reading them, except for lines of column names.
+    """Count the lines of files, except for lines of column names, without reading the records.
 
-    The number is too large if there are blank lines or values of several lines, and ``None`` for stdin.
+    The number is too large if there are blank lines or multi-line values, and ``None`` for stdin.
     """
     if file == "-":
         return None
@@ -200,11 +200,13 @@ def _records_in(file: str, columns: FileColumns) -> Iterator[InputRecord]:
 
 
 def _check_lines(file: str, columns: FileColumns) -> None:
-    """Raise a `FileError` if the lines of a ``.txt`` file cannot have all that is requested."""
+    """Raise a `FileError` if the lines of a ``.txt`` file cannot provide all that is requested."""
     requested = {"Table rows": not columns.modality.in_lines, "Labels": columns.label, "Ids": columns.id}
     for noun, is_requested in requested.items():
         if is_requested:
-            raise FileError(f"{noun} are read from .csv, .tsv, .jsonl or .parquet, but not from {file!r}.")
+            raise FileError(
+                f"{noun} can only be read from .csv, .tsv, .jsonl or .parquet, not from {file!r}."
+            )
 
 
 @contextmanager
@@ -227,13 +229,13 @@ def _open(path: Path) -> Iterator[TextIO]:
 
 
 def _lines(name: str, stream: Iterable[str]) -> Iterator[InputRecord]:
-    """Yield the lines of a file without blank ones, which are counted in a warning."""
+    """Yield the non-blank lines of a file; blank lines are counted in a warning."""
     blank = 0
     try:
         for number, line in enumerate(stream, start=1):
             where = f"{name} line {number}"
             if "\0" in line:
-                yield InputRecord(where, error=InputError("the line holds a null character"))
+                yield InputRecord(where, error=InputError("the line contains a null character"))
             elif line.strip():
                 yield InputRecord(where, line.strip())
             else:
@@ -273,7 +275,7 @@ def _parquet_records(path: Path, columns: FileColumns) -> Iterator[InputRecord]:
 
 
 def _csv_records(path: Path, stream: TextIO, columns: FileColumns) -> Iterator[InputRecord]:
-    """Yield an input from each record of a file whose first line names the columns."""
+    """Yield an input for each record of a file whose first line names the columns."""
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_VALUE))
     header = stream.readline(_LONGEST_HEADER)
     if len(header) == _LONGEST_HEADER:
@@ -305,7 +307,7 @@ def _check_columns(path: Path, names: list[str], columns: FileColumns) -> None:
     if len(names) > MOST_COLUMNS:
         raise FileError(f"{str(path)!r} has {len(names):,} columns, but at most {MOST_COLUMNS:,} are read.")
     if any("\0" in name for name in names):
-        raise FileError(f"{str(path)!r} is not UTF-8 text: the names of its columns hold null characters.")
+        raise FileError(f"{str(path)!r} is not UTF-8 text: its column names contain null characters.")
     try:
         columns.check(names)
     except PertinentError as error:
@@ -316,7 +318,7 @@ def _csv_record(
     where: str, values: dict[str, str], columns: FileColumns, *, decimal_comma: bool
 ) -> InputRecord:
     if any("\0" in value for value in values.values()):
-        return InputRecord(where, error=InputError("the record holds a null character"))
+        return InputRecord(where, error=InputError("the record contains a null character"))
     record = columns.read_record(where, values)
     if not columns.modality.in_lines and record.error is None:
         raw = {name: _number(value, decimal_comma=decimal_comma) for name, value in record.raw.items()}
@@ -338,9 +340,9 @@ def _number(text: str, *, decimal_comma: bool) -> float | str | None:
 
 
 def read_annotations(location: str) -> Any:
-    """Read the features marked by people: a JSON list by input, a JSON object by id, or a column of lists.
+    """Read human annotations: a JSON list by input, a JSON object by id, or a column of lists.
 
-    A column is named as ``posts.parquet:marks``; the file has one row for each input.
+    A column is specified as ``posts.parquet:marks``; the file has one row for each input.
     """
     if location.endswith(_WITH_LISTS):
         raise SettingError(

@@ -1,4 +1,4 @@
-"""Inputs on the command line: texts, a file, images, table rows."""
+"""Input flags of the command line: texts, a file, images, table rows."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _GIVE = {"inputs": "texts, or --file", "image": "--image FILE", "row": "--row JS
 """How to pass the inputs of each flag, for error messages."""
 
 _KINDS = {"inputs": "text", "image": "image", "row": "table"}
-"""The kind of the inputs of each flag, for models that do not declare their kind."""
+"""Kind of the inputs of each flag, for models that do not declare their kind."""
 
 
 @dataclass(frozen=True)
 class InputFlags:
-    """Flags that name inputs.
+    """Flags that specify the inputs.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class InputFlags:
     query_column
         The column with a query, which is never removed; --column names the column with its document.
     id_column
-        The column with a name for each input, which is kept with its results.
+        The column with an id for each input, which is stored with its results.
     label_column
         The column with the correct class or value of each input.
     image
@@ -63,11 +63,12 @@ class InputFlags:
     row
         A table row, or an input of a custom kind, as a JSON object or array; may be repeated.
     answer
-        For a language model: the answer to explain, as it follows the text (the model's greedy answer).
+        For a language model: the answer to explain, as a continuation of the text (the model's greedy
+        answer).
     rather_than
         For a language model: another answer to compare the answer with.
     source
-        For a language model: a source that the text asks about; may be repeated.
+        For a language model: a source that the text refers to; may be repeated.
     limit
         Read only the first N inputs.
     """
@@ -88,12 +89,12 @@ class InputFlags:
 
     @property
     def is_prompt(self) -> bool:
-        """Return whether the texts are prompts of a language model, with an answer or with sources."""
+        """Return whether the texts are prompts for a language model, with an answer or sources."""
         return self.answer is not None or self.rather_than is not None or bool(self.source)
 
     @property
     def flag(self) -> str | None:
-        """Return the flag that names the inputs, or ``None`` for a file."""
+        """Return the flag that provides the inputs, or ``None`` for a file."""
         flags = [flag for flag in _GIVE if getattr(self, flag)]
         texts = self.inputs or []
         methods = [text for text in texts if text in explainers or text in learned_methods]
@@ -112,18 +113,18 @@ class InputFlags:
 
     @property
     def kind(self) -> str | None:
-        """Return the kind of the inputs, or ``None`` for a file, which may hold texts or rows."""
+        """Return the kind of the inputs, or ``None`` for a file, which may contain texts or rows."""
         return None if self.flag is None else _KINDS[self.flag]
 
     def read(self, kind: str | None, model: str) -> list[InputRecord]:
-        """Read the inputs for a model that reads this kind of input, if it is known."""
+        """Read the inputs for a model that reads this kind of input, if known."""
         records = list(self.stream(kind, model))
         if not records:
             raise InputError(f"There is nothing to explain in {str(self.file)!r}.")
         return records
 
     def stream(self, kind: str | None, model: str) -> Iterator[InputRecord]:
-        """Yield the inputs for a model that reads this kind of input, if it is known."""
+        """Yield the inputs for a model that reads this kind of input, if known."""
         self._check(kind, model)
         records = self._command_line_records()
         if self.file is not None:
@@ -150,9 +151,9 @@ class InputFlags:
                     f"The model {model!r} reads {modality.plural}: pass {_GIVE[modality.flag]}."
                 )
         if self.id_column is not None and self.file is None:
-            raise SettingError("--id-column requires --file, whose column it names.")
+            raise SettingError("--id-column requires --file.")
         if self.label_column is not None and (self.file is None or flag is not None):
-            raise SettingError("--label-column requires all inputs to be in --file, whose column it names.")
+            raise SettingError("--label-column requires all inputs to come from --file.")
 
     def _command_line_records(self) -> Iterator[InputRecord]:
         for number, text in enumerate(self.inputs or ()):
@@ -179,13 +180,13 @@ class InputFlags:
 def as_inputs(records: Sequence[InputRecord]) -> UserList[Any]:
     """Return the inputs for a public function, with the error of each unreadable input.
 
-    The result is no list, because a list of two strings may be one pair.
+    The result is not a list, because a list of two strings may be one pair.
     """
     return UserList(record.raw if record.error is None else record.error for record in records)
 
 
 def ids_of(records: Sequence[InputRecord]) -> list[str] | None:
-    """Return the id of each input, or its position if it has none; ``None`` if no input has an id."""
+    """Return the id of each input, or its index if it has none; ``None`` if no input has an id."""
     return [each.id or each.where for each in records] if any(each.id for each in records) else None
 
 

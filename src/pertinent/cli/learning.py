@@ -33,7 +33,7 @@ _PLACEHOLDERS = {"inputs": ["some text"], "image": ["--image", "FILE"], "row": [
 
 
 def fit(args: Namespace) -> int:
-    """Fit an explainer, and print its measures and the command that uses it."""
+    """Fit an explainer; print its measures and a command that uses it."""
     output = CommandOutput(quiet=args.quiet)
     call = Call.from_flags(args, output)
     settings = _settings(args)
@@ -65,12 +65,12 @@ def fit(args: Namespace) -> int:
 
 
 def train(args: Namespace, *, validation: Path | None = None) -> int:
-    """Fine-tune a text classifier on a file, and print its accuracy.
+    """Fine-tune a text classifier on a file and print its accuracy.
 
     Parameters
     ----------
     validation
-        A file like --file, to measure the model on after each epoch; the best model is kept.
+        A file like --file on which the model is measured after each epoch; the best model is kept.
     """
     output = CommandOutput(quiet=args.quiet)
     call = Call.from_flags(args, output)
@@ -102,8 +102,8 @@ def _settings(args: Namespace) -> dict[str, Any]:
 
 
 def _report(card: Mapping[str, Any], *, finished: bool) -> list[str]:
-    """Return lines on the training and on the measures of the held-out inputs."""
-    verb, n_held_out = "Was fitted before" if finished else "Fitted", card["dev_examples"]
+    """Return lines about the training and the measures on held-out inputs."""
+    verb, n_held_out = "Already fitted" if finished else "Fitted", card["dev_examples"]
     steps = count(card["trees"], "tree") if "trees" in card else count(card["steps"], "step")
     measures = {
         name.removeprefix("dev_").replace("_", " "): value
@@ -114,11 +114,11 @@ def _report(card: Mapping[str, Any], *, finished: bool) -> list[str]:
     lines = [f"{verb}: {card['method']}, on {count(card['examples'], 'input')} in {steps}."]
     lines.append(f"On {count(n_held_out, 'held-out input')}: {listed or 'no measure'}.")
     if measures.get("random", -inf) >= measures.get("faithfulness", measures.get("quality", inf)):
-        lines.append("As many random features do equally well: do not use this explainer.")
+        lines.append("Equally many random features do as well: do not use this explainer.")
     if "doubt" in card:
         lines.append(card["doubt"])
     if n_held_out < ENOUGH:
-        lines.append(f"These measures are uncertain: fit on more inputs, to hold out at least {ENOUGH}.")
+        lines.append(f"These measures are uncertain: fit on more inputs to hold out at least {ENOUGH}.")
     return lines
 
 

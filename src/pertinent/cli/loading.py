@@ -20,7 +20,7 @@ from pertinent.models.embedded.load import KINDS
 from pertinent.runs.model_names import NamedModel, is_own, load_own
 
 DEFAULTS = {kind: name for name, kind in reversed(KINDS.items())}
-"""The default model for each kind of input: the first embedded model that reads it."""
+"""Default model for each kind of input: the first embedded model that reads it."""
 
 
 def model_named(args: Namespace, inputs: InputFlags) -> str:
@@ -31,15 +31,15 @@ def model_named(args: Namespace, inputs: InputFlags) -> str:
 def kind_before_loading(model: NamedModel) -> str | None:
     """Return the kind of input that a model reads.
 
-    A model in a module of the user is loaded for that: only the model knows its kind, and the module may
-    register methods. The kind of other models is known before they are loaded.
+    A model in a user's module is loaded for this: only the model knows its kind, and the module may register
+    methods. The kind of other models is known in advance.
     """
     return model.load().kind if is_own(model.name) else model.kind
 
 
 @dataclass(frozen=True)
 class ModelFlags:
-    """Flags that name the model.
+    """Flags that specify the model.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class ModelFlags:
         return self.named().load()
 
     def named(self) -> NamedModel:
-        """Return the model by its name, which is loaded where it is used."""
+        """Return the model by name; it is loaded where it is used."""
         return NamedModel(self.model, self.device, self.dtype, self.long_texts)
 
 
@@ -102,7 +102,7 @@ def _method(text: str, settings: Mapping[str, str]) -> Explainer:
     """Load a registered method, a method in a Python module, or the explainer in a folder."""
     if is_own(text):
         if settings:
-            raise SettingError(f"{text!r} is a Python object, which takes no settings: omit --set.")
+            raise SettingError(f"{text!r} is a Python object and takes no settings: omit --set.")
         return pertinent.adapt(load_own(text, "the method"))
     name, own_settings = split_settings(text, "method")
     settings = own_settings | dict(settings)

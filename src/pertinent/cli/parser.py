@@ -1,4 +1,4 @@
-"""Parser of the command line; the flags of a command are derived from signatures when it is used."""
+"""Command-line parser; the flags of a command are derived from signatures when it is used."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SET = Option(
 
 
 class Parser(argparse.ArgumentParser):
-    """Parser that raises errors instead of exiting; values of `options` are converted after parsing."""
+    """Parser that raises errors instead of exiting; the values of `options` are converted later."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **settings)
@@ -44,7 +44,7 @@ class Parser(argparse.ArgumentParser):
         raise SettingError(f"{message[:1].upper()}{message[1:]}. See: {self.prog} --help")
 
     def add_options(self, title: str, options: Sequence[Option], command: Command) -> None:
-        """Add a group of flags, if there are any."""
+        """Add a group of flags, unless it is empty."""
         group = self.add_argument_group(title) if options else self
         for option in options:
             option = replace(option, default=command.defaults.get(option.name, option.default))
@@ -55,8 +55,8 @@ class Parser(argparse.ArgumentParser):
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Parse the command line and convert values to the types of the parameters.
 
-    The namespace has the original values in `texts`. The error for an unknown command or option suggests the
-    closest one.
+    The namespace also has the original strings in `texts`. The error for an unknown command or option
+    suggests closest one.
     """
     name, *rest = arguments
     if name.startswith("-"):
@@ -66,7 +66,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     if name not in COMMANDS:
         raise unknown("command", name, COMMANDS)
     parser = command_parser(name)
-    # Intermixed, so that texts may come before and after options.
+    # Intermixed, so texts may come before and after options.
     args, unread = parser.parse_known_intermixed_args(rest)
     if unread:
         flags = (flag for flag in parser._option_string_actions if flag.startswith("--"))  # noqa: SLF001

@@ -1,8 +1,8 @@
-"""Options of a command from the signature of a public function: flags, types, ranges, defaults and help.
+"""Command-line options from the signature of a public function: flags, types, ranges, defaults and help.
 
-The types and ranges come from the annotations, the help from the section ``Parameters`` of the docstring:
-the help of a flag is the first sentence about the parameter. "As in `explain`" stands for the text of that
-function about the parameter of the same name.
+Types and ranges come from the annotations, the help from the ``Parameters`` section of the docstring: the
+first sentence about the parameter. "As in `explain`" is replaced by that function's text about the parameter
+of the same name.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _SENTENCE_END = re.compile(r"(?<=[\w)`\"'])\. (?=[A-Z`\"])")
 class Option:
     """One flag of a command.
 
-    A flag whose type is a list or a mapping may be repeated. A metavar in brackets means that the value is
-    optional, and empty by default. If the value is the name of a file or a Python object, `reader` is the
-    function that reads it, as ``module:name``.
+    A flag for a list or mapping may be repeated. A metavar in brackets means that the value is optional, and
+    empty by default. If the value is the name of a file or a Python object, `reader` is the function that
+    reads it, as ``module:name``.
     """
 
     name: str
@@ -68,11 +68,11 @@ class Option:
         return [kind for kind in types if kind is not NoneType]
 
     def is_a(self, name: str) -> bool:
-        """Return whether a value may be an instance of a class of this name."""
+        """Return whether a value may be an instance of a class with this name."""
         return any(getattr(kind, "__name__", "") == name for kind in self.types)
 
     def add_to(self, group: argparse._ActionsContainer, *, required: bool = False) -> None:
-        """Add the flag to a group; `convert` converts its value later."""
+        """Add the flag to a group; its value is converted later by `convert`."""
         repeated = self._is_any(list, Mapping)
         if self.name == "inputs":
             group.add_argument(self.name, nargs="*", metavar=self._metavar, help=self.help)
@@ -104,7 +104,7 @@ class Option:
         return text.replace("%", "%%")
 
     def convert(self, text: Any) -> Any:
-        """Convert a text, or a list of texts, to the declared type, and check the range."""
+        """Convert a string, or a list of strings, to the declared type, and check its range."""
         if self._is_any(Mapping):
             return dict(_parse_pair(self.flag, each) for each in text)
         if Path in self.types:
@@ -119,7 +119,7 @@ class Option:
 
     @property
     def _metavar(self) -> str:
-        """Return the placeholder of the value in the help, from the annotation or the type."""
+        """Return the value's placeholder in the help, from the annotation or the type."""
         choices = [choice for kind in self.types if get_origin(kind) is Literal for choice in get_args(kind)]
         if name := _annotated_name(self.hint):
             return name
@@ -138,7 +138,7 @@ class Option:
 def options_of(function: Callable[..., Any], omit: Container[str] = ()) -> list[Option]:
     """Return an option for each parameter of a function, except for those to `omit`.
 
-    ``**words`` stands for the parameters of `explain` that belong to a request.
+    ``**words`` represents the parameters of `explain` that belong to a request.
     """
     options: list[Option] = []
     texts, hints = parameter_texts(function), get_type_hints(inspect.unwrap(function), include_extras=True)
@@ -156,7 +156,7 @@ def options_of(function: Callable[..., Any], omit: Container[str] = ()) -> list[
 
 
 def call_with(args: argparse.Namespace, function: Callable[..., T], **more: Any) -> T:
-    """Call a function with those of the parsed arguments that it has as parameters."""
+    """Call a function with the parsed arguments that it has as parameters."""
     parameters = inspect.signature(function).parameters
     return function(**{name: value for name, value in vars(args).items() if name in parameters} | more)
 
@@ -177,7 +177,7 @@ def summary_of(function: Callable[..., Any]) -> list[str]:
 
 
 def parameter_texts(thing: Any) -> dict[str, str]:
-    """Return the text about each parameter of a numpy-style docstring, with references resolved."""
+    """Return the text about each parameter in a numpy-style docstring, with references resolved."""
     documented: dict[str, str] = {}
     for section in _SECTION.findall(inspect.getdoc(thing) or ""):
         for names, text in _ENTRY.findall(section):
@@ -188,7 +188,7 @@ def parameter_texts(thing: Any) -> dict[str, str]:
 
 
 def _resolved(thing: Any, name: str, text: str) -> str:
-    """Replace "As in `other`" by the text of `other` about the same parameter."""
+    """Replace "As in `other`" by the text of `other` about the parameter of the same name."""
     reference = _AS_IN.match(text)
     if reference is None:
         return text

@@ -12,7 +12,7 @@ from pertinent.cli.verbs import arguments_of
 
 
 def create(args: Namespace) -> int:
-    """Create a study from files of explanations, and print how to run it."""
+    """Create a study from files of explanations and print how to run it."""
     output = CommandOutput(quiet=args.quiet)
     study = pertinent.create_study(args.files, **arguments_of(args))
     d = study.description
@@ -20,7 +20,7 @@ def create(args: Namespace) -> int:
         f"{d.inputs} inputs, {len(d.methods)} methods ({', '.join(d.methods)}), {d.inputs + d.checks} "
         "questions per participant."
     )
-    output.show(f"The design is balanced with {study.cycle} participants, or a multiple of that number.")
+    output.show(f"The design is balanced with {study.cycle} participants, or multiples of that number.")
     output.show(f"Next: pertinent study serve {study.folder}")
     return 0
 

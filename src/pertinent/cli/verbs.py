@@ -33,7 +33,7 @@ from pertinent.runs.request import make_metrics
 
 
 def arguments_of(args: Namespace) -> dict[str, Any]:
-    """Return the arguments of the public function that are flags; read files and Python objects."""
+    """Return the public function's arguments that are flags, reading files and Python objects."""
     arguments = {name: getattr(args, name) for name in args.parameters}
     for name, reader in args.parameters.items():
         if reader is not None and arguments[name] is not None:
@@ -43,7 +43,7 @@ def arguments_of(args: Namespace) -> dict[str, Any]:
 
 @dataclass
 class Call:
-    """Call of a public function: the arguments from the flags, the inputs, and the model."""
+    """A call of a public function: the arguments from the flags, the inputs and the model."""
 
     arguments: dict[str, Any]
     records: list[InputRecord]
@@ -83,12 +83,12 @@ class Call:
             raise
 
     def failed(self, failures: Sequence[Failure]) -> list[Failed]:
-        """Return the position of each failed input, and the reason."""
+        """Return the position of each failed input, with the reason."""
         return [(self.records[failure.index].where, str(failure)) for failure in failures]
 
 
 def explain(args: Namespace, *, by_class: bool = False) -> int:
-    """Explain inputs by one method, and measure the explanations in the same run.
+    """Explain inputs with one method, measuring the explanations in the same run.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def explain(args: Namespace, *, by_class: bool = False) -> int:
 
 
 def compare(args: Namespace, *, show: bool = False) -> int:
-    """Explain inputs by several methods and show the table of measures.
+    """Explain inputs with several methods and show the table of measures.
 
     Parameters
     ----------
@@ -143,7 +143,9 @@ def evaluate(args: Namespace) -> int:
     saved = pertinent.read(args.explanations)
     kinds = {explanation.input.kind for explanation in saved}
     if len(kinds) != 1:
-        raise InputError(f"The file must hold explanations of one kind, but holds {sorted(kinds) or 'none'}.")
+        raise InputError(
+            f"The file must contain explanations of one kind, but contains {sorted(kinds) or 'none'}."
+        )
     name = args.model or DEFAULTS.get(kind := kinds.pop())
     if name is None:
         raise SettingError(f"Explanations of {modality_named(kind).plural} require --model.")
@@ -152,7 +154,7 @@ def evaluate(args: Namespace) -> int:
         if model.classes and explanation.classes != model.classes:
             raise SettingError(
                 f"The model {name!r} has the classes {', '.join(model.classes)}, but the explanations in the "
-                f"file have {', '.join(explanation.classes)}: pass their model by --model."
+                f"file have {', '.join(explanation.classes)}: pass their model with --model."
             )
     cluster = call_with(args, ClusterFlags).cluster()
     words = arguments_of(args) | {"cluster": cluster, "progress": output.progress}
@@ -175,7 +177,7 @@ def neighbour_stability(args: Namespace) -> int:
 
 
 def diagnose(args: Namespace) -> int:
-    """Run a diagnostic: show the table, and write JSON and a plot."""
+    """Run a diagnostic; show the table, and write JSON and a plot."""
     output = _output(args)
     call = Call.from_flags(args, output)
     result = call.to(getattr(pertinent, str(COMMANDS[args.command].function)))
@@ -224,7 +226,7 @@ def attack(
 
 
 def _most_important(call: Call, method: Explainer, n: int) -> list[list[int]]:
-    """Return the n most important features of each input; a failed input becomes its error."""
+    """Return the n most important features of each input; for a failed input, its error."""
     words = {name: call.arguments[name] for name in ("features", "seed", "batch_size", "progress")}
     explained = pertinent.explain(call.model, as_inputs(call.records), method, **words)
     sets: list[list[int]] = [[] for _ in call.records]

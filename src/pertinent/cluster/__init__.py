@@ -1,1 +1,1 @@
-"""The same requests on Ray: workers that keep a model, and blocks of inputs that stream to them."""
+"""Requests on Ray: workers that hold a model, and blocks of inputs that stream to them."""

@@ -1,4 +1,4 @@
-"""The cluster: where Ray is, how many workers there are and what each of them has."""
+"""Settings of a cluster: where Ray is, the number of workers, and the resources of each."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Cluster(Settings, Executor):
-    """Workers on Ray that do the work of `explain`, `compare` and others, on one machine or several.
+    """Ray workers that do the work of `explain`, `compare` and others, on one or several machines.
 
-    Results are the same as without a cluster, for any number of workers and any size of blocks.
+    Results are the same as without a cluster, for any number of workers and any block size.
 
     Attributes
     ----------
     address
-        The address of a running Ray, such as ``"10.0.0.1:6379"`` or ``"auto"``; by default the one that this
-        process is connected to, else a Ray that is started on this machine and stopped at the end.
+        Address of a running Ray, such as ``"10.0.0.1:6379"`` or ``"auto"``; by default the Ray that this
+        process is connected to, or else a local Ray that is started for the run.
     workers
-        The number of workers, each a process with the model; by default as many as fit.
+        Number of workers, each a process with the model; by default as many as fit.
     cpus_per_worker
-        The number of cores, and of threads, of a worker.
+        Number of cores, and of threads, per worker.
     gpus_per_worker
-        The number of GPUs of a worker, or the share of one.
+        Number of GPUs per worker, possibly a fraction.
     block_size
-        The number of inputs that a worker does together; by default at most 256.
+        Number of inputs per block of work; by default at most 256.
 
     Examples
     --------
@@ -57,14 +57,14 @@ class Cluster(Settings, Executor):
     block_size: Count | None = None
 
     def resolve_model(self, model: Any) -> Model:
-        """Return the model of a run; a name is not loaded here, but by the workers."""
+        """Return the model of a run; a name is resolved by the workers."""
         if isinstance(model, str):
             return NamedModel(model)
         return model if isinstance(model, NamedModel) else wrap(model)
 
     @contextmanager
     def open(self, run: Run) -> Iterator[WorkerPool]:
-        """Yield the workers for a run, which end with the context."""
+        """Yield the workers for a run; they stop when the context ends."""
         requested = self.workers or max(1, (os.cpu_count() or 1) // self.cpus_per_worker)
         with connected(self.address, requested * self.cpus_per_worker) as ray:
             pool = WorkerPool(ray, run, self, self._n_workers(ray))
@@ -81,11 +81,13 @@ class Cluster(Settings, Executor):
         if not fitting:
             has = " and ".join(f"{available.get(name, 0):g} {name}s" for name in needed)
             raise ClusterError(
-                f"No worker fits on the cluster, which has {has}: a worker has cpus_per_worker="
-                f"{self.cpus_per_worker} and gpus_per_worker={self.gpus_per_worker:g}."
+                f"No worker fits on the cluster, which has {has}: reduce cpus_per_worker="
+                f"{self.cpus_per_worker} or gpus_per_worker={self.gpus_per_worker:g}."
             )
         if self.workers is not None and fitting < self.workers:
             logger.warning(
-                "%d of %d workers fit now; the others start when resources are free.", fitting, self.workers
+                "%d of %d workers fit now; the others start when resources become free.",
+                fitting,
+                self.workers,
             )
         return self.workers or fitting

@@ -1,4 +1,4 @@
-"""Connecting to Ray, or starting it on this machine; problems are reported within seconds."""
+"""Connecting to Ray or starting it locally; problems are reported within seconds."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from pertinent._optional import optional
 from pertinent.errors import ClusterError
 
 SECONDS = 5.0
-"""Seconds in which a cluster must answer."""
+"""Seconds within which a cluster must answer."""
 
 _PORTS = {"ray://": 10001, "": 6379}
 
 _HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
-"""The start of a connection in HTTP/2, which Ray uses: its first line, and a frame of type 4 (settings)."""
+"""Start of an HTTP/2 connection, which Ray uses: its first line, and a frame of type 4 (settings)."""
 
 
 @contextmanager
 def connected(address: str | None, n_cpus: int | None) -> Iterator[Any]:
-    """Yield the module of Ray, connected to the cluster at `address`.
+    """Yield the Ray module, connected to the cluster at `address`.
 
-    Without an address, Ray is started with `n_cpus` processors on this machine, and stopped at the end. An
-    existing connection of this process is used, and left open.
+    Without an address, Ray is started on this machine with `n_cpus` CPUs, and stopped at the end. An existing
+    connection of this process is reused and left open.
     """
     ray = optional("ray")
     if ray.is_initialized():
@@ -38,9 +38,7 @@ def connected(address: str | None, n_cpus: int | None) -> Iterator[Any]:
     options: dict[str, Any] = {"logging_level": logging.ERROR}
     if address is None:
         options["num_cpus"] = n_cpus
-        os.environ.setdefault(
-            "RAY_USAGE_STATS_ENABLED", "0"
-        )  # no usage is reported unless the user enables it
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # usage reporting is opt-in
     else:
         _check_reachable(address)
     with _same_signals():
@@ -51,8 +49,9 @@ def connected(address: str | None, n_cpus: int | None) -> Iterator[Any]:
             if address is None:
                 raise ClusterError(f"Ray cannot be started here: {error}") from error
             raise ClusterError(
-                f"Ray at {address!r} cannot be used: {error} (If it asks for a token, set "
-                "RAY_AUTH_MODE=token and RAY_AUTH_TOKEN to its token here.)"
+                f"Cannot use Ray at {address!r}: {error} (If it requires a token, set RAY_AUTH_MODE=token "
+                "and "
+                "RAY_AUTH_TOKEN.)"
             ) from error
     try:
         yield ray
@@ -62,7 +61,7 @@ def connected(address: str | None, n_cpus: int | None) -> Iterator[Any]:
 
 @contextmanager
 def _same_signals() -> Iterator[None]:
-    """Restore the process's handler of SIGTERM, which Ray replaces."""
+    """Restore the process's SIGTERM handler, which Ray replaces."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -82,9 +81,7 @@ def _check_reachable(address: str) -> None:
         return
     match = re.fullmatch(r"(ray://|)([^\s/:]+|\[[^\s/]+\])(?::(\d{1,5}))?", address)
     if match is None:
-        raise ClusterError(
-            f"The address of a cluster must be HOST:PORT, such as 10.0.0.1:6379, but got {address!r}."
-        )
+        raise ClusterError(f"`address` must be HOST:PORT, such as 10.0.0.1:6379, but got {address!r}.")
     host, port = match[2].strip("[]"), int(match[3] or _PORTS[match[1]])
     try:
         with socket.create_connection((host, port), timeout=SECONDS) as connection:
@@ -92,8 +89,8 @@ def _check_reachable(address: str) -> None:
             answer = connection.recv(9) if os.environ.get("RAY_USE_TLS") != "1" else _HELLO[-9:]
     except (OSError, OverflowError) as error:
         raise ClusterError(
-            f"Nothing answers at {address!r} ({error}): start Ray there with `ray start --head`, or leave "
-            "out the address to use only this machine."
+            f"Nothing answers at {address!r} ({error}): start Ray there with `ray start --head`, or omit "
+            "`address` to use only this machine."
         ) from error
     if answer[3:4] != _HELLO[-6:-5]:
         raise ClusterError(f"The server at {address!r} is not Ray: use the address that `ray start` printed.")

@@ -1,4 +1,4 @@
-"""A worker: a process with the model and one engine, which processes blocks of inputs."""
+"""A worker: a process that holds the model and an engine, and processes blocks of inputs."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from pertinent.runs.model_names import NamedModel
 from pertinent.runs.session import Session
 
 _PACKAGES = ("pertinent", "numpy", "torch", "transformers", "scikit-learn")
-"""Packages that explanations may depend on."""
+"""Packages that may affect explanations."""
 
 
 @dataclass(frozen=True)
 class Started:
-    """The report of a worker that has loaded the model: its process, its versions, the model's digest."""
+    """Report of a worker that has loaded the model: its process, versions and the model's digest."""
 
     pid: int
     host: str
@@ -35,7 +35,7 @@ class Started:
 
 @dataclass(frozen=True)
 class BlockResult:
-    """The results of a block, the numbers of those that are done and failed, and warnings for the run."""
+    """Results of a block, the numbers of done and failed inputs, and warnings for the run."""
 
     results: Any
     done: int
@@ -45,16 +45,16 @@ class BlockResult:
 
 
 class Worker:
-    """An actor on Ray that processes blocks one after the other.
+    """A Ray actor that processes blocks one by one.
 
     Parameters
     ----------
     model
         The model, or its name.
     batch_size
-        As in `explain`; by default the engine determines it, and keeps it from block to block.
+        As in `explain`; by default the engine determines it and keeps it across blocks.
     threads
-        The number of threads that numpy, torch and others may use.
+        Number of threads that numpy, torch and other libraries may use.
     """
 
     def __init__(self, model: Any, batch_size: int | None, threads: int) -> None:
@@ -72,7 +72,7 @@ class Worker:
         return Started(os.getpid(), platform.node(), versions(), self._model.fingerprint.hex())
 
     def run(self, task: RunTask, items: Sequence[Item], pack: bool) -> BlockResult:
-        """Return the results of a block or a part of one, packed if it is a whole block."""
+        """Return the results of a block or part of one, packed if it is a whole block."""
         session, before = Session(self._model), self._engine.rows
         progress = deque([Progress(0, 0, None, 0)], maxlen=1)
         total = sum(len(task.keys(item)) for item in items)
@@ -84,7 +84,7 @@ class Worker:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that explanations may depend on."""
+    """Return the versions of Python and of the packages that may affect explanations."""
     installed = {"Python": ".".join(map(str, sys.version_info[:2]))}
     for name in _PACKAGES:
         try:

@@ -1,4 +1,4 @@
-"""Workers on Ray: free workers get the next block, and a worker that dies is replaced."""
+"""Pool of Ray workers: idle workers get the next block, and dead workers are replaced."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 QUEUED = 2
-"""Number of parts that a worker has at most: the current one and the next."""
+"""Largest number of parts assigned to a worker: the current one and the next."""
 
 BLOCKS_PER_WORKER = 8
-"""Number of blocks for each worker, so that workers end at nearly the same time."""
+"""Number of blocks per worker, so that workers finish at nearly the same time."""
 
 DEATHS, MOST_DEATHS = 2, 6
-"""Numbers of workers that must die while they process one input before it fails: at first, and at most."""
+"""Number of worker deaths during one input before it fails: initially, and at most."""
 
 LOAD_ATTEMPTS = 10
-"""Number of consecutive attempts to load the model after which a pool without workers gives up."""
+"""Number of consecutive failed attempts to load the model after which a pool without workers gives up."""
 
 FIRST_DELAY, LONGEST_DELAY = 0.5, 8.0
-"""Seconds between attempts to load the model: the first delay, doubled by each failure up to the longest."""
+"""First and longest delay in seconds between attempts to load the model; each failure doubles it."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """A block, or one input of a block during which a worker died; `deaths` counts deaths during it."""
+    """A block, or a single input of a block during which a worker died; `deaths` counts these deaths."""
 
     block: Block
     items: Sequence[Item]
@@ -54,7 +54,7 @@ class _Part:
 
 @dataclass(eq=False)
 class _WorkerState:
-    """A worker as the driver sees it: its actor, the loading of its model, and its parts, oldest first."""
+    """The driver's view of a worker: its actor, whether its model is loaded, and its parts, oldest first."""
 
     actor: Any
     start: Any
@@ -63,25 +63,25 @@ class _WorkerState:
 
 
 class WorkerPool(Workers):
-    """Workers that have the model of a run.
+    """Workers that hold the model of a run.
 
     Parameters
     ----------
     ray
-        The module, connected to a cluster.
+        The Ray module, connected to a cluster.
     run
         The run, whose inputs are passed to `run` in blocks.
     cluster
-        The settings of the cluster.
+        Settings of the cluster.
     n_workers
-        The number of workers.
+        Number of workers.
     """
 
     def __init__(self, ray: Any, run: Run, cluster: Cluster, n_workers: int) -> None:
         self.n_workers, self._block_size = n_workers, cluster.block_size
         self._ray, self._run = ray, run
         self._arguments = self._store_model(run.model), run.batch_size, cluster.cpus_per_worker
-        # Ray must not restart a dead worker: only the pool knows which block it processed.
+        # Ray must not restart a dead worker, because only the pool knows which block it processed.
         self._class = ray.remote(Worker).options(
             num_cpus=cluster.cpus_per_worker,
             num_gpus=cluster.gpus_per_worker,
@@ -97,13 +97,13 @@ class WorkerPool(Workers):
 
     @property
     def fingerprint(self) -> str:
-        """Return the fingerprint of the model; wait until a worker has loaded it."""
+        """Return the model's fingerprint, after waiting until a worker has loaded the model."""
         while self._fingerprint is None:
             self._await_one()
         return self._fingerprint
 
     def close(self) -> None:
-        """End all workers."""
+        """Stop all workers."""
         for worker in self._workers:
             self._ray.kill(worker.actor)
         self._workers.clear()
@@ -111,7 +111,7 @@ class WorkerPool(Workers):
     def results(
         self, task: RunTask, items: Iterable[Item], total: int | None, *, quiet: bool = False
     ) -> Iterator[Any]:
-        """Run a task on inputs in blocks; yield single results when their block is done."""
+        """Run a task on inputs in blocks; yield individual results when their block is done."""
         size = self._block_size or LARGEST_BLOCK
         if self._block_size is None and total is not None:
             size = min(size, max(1, total // (BLOCKS_PER_WORKER * self.n_workers)))
@@ -121,7 +121,7 @@ class WorkerPool(Workers):
     def run(
         self, task: RunTask, blocks: Iterable[Block], total: int | None, *, quiet: bool = False
     ) -> Iterator[tuple[Block, Any]]:
-        """Run a task on blocks, read as workers are free; yield each with its packed results."""
+        """Run a task on blocks, which are read as workers become free; yield each with its packed results."""
         self._task, self._stored_task = task, self._ray.put(task)
         self._source = iter(blocks)
         self._waiting.clear()
@@ -140,7 +140,7 @@ class WorkerPool(Workers):
     # -- parts ---------------------------------------------------------------------------------------
 
     def _submit_parts(self) -> bool:
-        """Fill the queue of every ready worker; return whether anything is left to do."""
+        """Fill the queue of every ready worker; return whether any work is left."""
         for _ in range(QUEUED):
             for worker in self._workers:
                 if worker.ready and len(worker.parts) < QUEUED and (part := self._next_part()) is not None:
@@ -148,7 +148,7 @@ class WorkerPool(Workers):
                     worker.parts[result] = part
         if any(worker.parts for worker in self._workers):
             return True
-        part = self._next_part()  # for workers that have not loaded the model yet
+        part = self._next_part()  # for workers that are still loading the model
         if part is not None:
             self._waiting.appendleft(part)
         return part is not None
@@ -160,7 +160,7 @@ class WorkerPool(Workers):
         return None if block is None else _Part(block, block.items)
 
     def _await_one(self) -> None:
-        """Wait until a worker has loaded the model, has finished a part, has died, or is to be replaced."""
+        """Wait until a worker has loaded the model, finished a part, died, or is due to be replaced."""
         awaited = {}
         for worker in self._workers:
             awaited.update(dict.fromkeys(worker.parts if worker.ready else [worker.start], worker))
@@ -184,7 +184,7 @@ class WorkerPool(Workers):
                 self._replace(worker, result)
 
     def _get(self, ended: Any) -> Any:
-        """Return the result of a worker, or the error if it has died; raise an error of its code."""
+        """Return a worker's result, or the error if it has died; re-raise errors of its code."""
         errors = self._ray.exceptions
         try:
             return self._ray.get(ended)
@@ -197,7 +197,7 @@ class WorkerPool(Workers):
             return error
 
     def _deliver(self, part: _Part, result: BlockResult) -> None:
-        """Count the results of a part, and combine them with those of its block."""
+        """Count the results of a part and merge them into its block."""
         self._counts.update(done=result.done, failed=result.failed, evaluations=result.evaluations)
         for warning in result.warnings:
             add_warning(self._run.warnings, warning)
@@ -205,7 +205,7 @@ class WorkerPool(Workers):
         self._combine(part, result.results)
 
     def _combine(self, part: _Part, results: Any) -> None:
-        """Add the results of a part to its block, which is finished when it has those of all inputs."""
+        """Add the results of a part to its block, which is finished when all its inputs have results."""
         block = part.block
         if part.is_whole:
             self._finished.append((block, results))
@@ -218,7 +218,7 @@ class WorkerPool(Workers):
             self._finished.append((block, self._task.pack(list(chain.from_iterable(partial)))))
 
     def _replace(self, worker: _WorkerState, error: Exception) -> None:
-        """Replace a worker that has died, and process its parts again."""
+        """Replace a dead worker and requeue its parts."""
         self._workers.remove(worker)
         self._ray.kill(worker.actor)
         reason = _reason(error)
@@ -239,9 +239,9 @@ class WorkerPool(Workers):
         self._waiting.extendleft(reversed(again))
 
     def _after_death(self, part: _Part, reason: str) -> list[_Part]:
-        """Return the inputs of a part during which a worker died as parts of one input each.
+        """Return the inputs of a part during which a worker died, as single-input parts.
 
-        One input is tried again after all others, and fails after several deaths.
+        An input is retried after all others, and fails after several deaths.
         """
         if len(part.items) > 1:
             return [_Part(part.block, [item]) for item in part.items]
@@ -250,7 +250,9 @@ class WorkerPool(Workers):
             self._waiting.append(replace(part, deaths=deaths))
             return []
         self._fatal_blocks.add(part.block.number)
-        error = ModelError(f"{deaths} workers died while they processed only this input, the last: {reason}")
+        error = ModelError(
+            f"{deaths} workers died while processing only this input; the last reason: {reason}"
+        )
         results = self._task.failures(part.items[0], error)
         self._counts.update(done=len(results), failed=len(results))
         self._combine(part, self._task.pack(results) if part.is_whole else results)
@@ -259,7 +261,7 @@ class WorkerPool(Workers):
     # -- workers -------------------------------------------------------------------------------------
 
     def _store_model(self, model: Any) -> Any:
-        """Put the model into the cluster's object store, once for all workers; return a name unchanged."""
+        """Put the model into the cluster's object store once for all workers; return a name unchanged."""
         if isinstance(model, NamedModel):
             return model
         model.fingerprint  # noqa: B018  computed once, and sent with the model
@@ -268,12 +270,13 @@ class WorkerPool(Workers):
         except Exception as error:
             reason = str(error.__cause__ or error).strip().splitlines()[0]
             raise ModelError(
-                f"The model cannot be sent to workers ({reason}): pass its name, by which they load it, such "
+                f"The model cannot be sent to workers ({reason}): pass a name from which they can load it, "
+                "such "
                 "as a folder or 'package.module:name'."
             ) from error
 
     def _start_missing(self) -> None:
-        """Start all missing workers immediately, after a worker has loaded the model."""
+        """Start all missing workers immediately once a worker has loaded the model."""
         self._failed_loads = 0
         for _ in range(self.n_workers - len(self._workers)):
             self._start()
@@ -285,7 +288,7 @@ class WorkerPool(Workers):
         self._retry_at = None
 
     def _delay_next_load(self, error: Exception) -> None:
-        """Schedule the next attempt to load the model, by one worker, after all that were loading have died.
+        """Schedule the next attempt to load the model, by one worker, after all loading workers have died.
 
         Raise `ClusterError` if no worker is left and `LOAD_ATTEMPTS` attempts have failed.
         """
@@ -299,7 +302,7 @@ class WorkerPool(Workers):
         self._retry_at = time.monotonic() + delay
 
     def _check(self, started: Started) -> None:
-        """Raise an error unless a worker has the versions of this process and the model of the others."""
+        """Raise an error unless a worker has this process's versions and the other workers' model."""
         different = [
             f"{name} {started.versions.get(name)} (here {version})"
             for name, version in versions().items()
@@ -313,16 +316,17 @@ class WorkerPool(Workers):
         self._fingerprint = self._fingerprint or started.fingerprint
         if started.fingerprint != self._fingerprint:
             raise ModelError(
-                f"The worker on {started.host!r} has loaded another model than the others: put the same "
-                "files and code on all machines."
+                f"The worker on {started.host!r} has loaded a different model than the other workers: put "
+                "the "
+                "same files and code on all machines."
             )
 
 
 def deaths_allowed(innocent: int) -> int:
-    """Return the number of workers that must die while they process one input before it fails.
+    """Return the number of worker deaths during one input before it fails.
 
-    It grows with the number of deaths during `innocent` inputs, which were explained later: where workers
-    are killed at random, the same input may be affected repeatedly.
+    It grows with the number of deaths during `innocent` inputs, which were explained later: if workers are
+    killed at random, the same input may be affected repeatedly.
 
     >>> [deaths_allowed(innocent) for innocent in (0, 1, 5, 100)]
     [2, 3, 5, 6]
@@ -331,6 +335,6 @@ def deaths_allowed(innocent: int) -> int:
 
 
 def _reason(error: Exception) -> str:
-    """Return the line of Ray's message with the reason why a worker died."""
+    """Return the line of Ray's message that explains why a worker died."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return next((line for line in lines if "because" in line), lines[0] if lines else type(error).__name__)

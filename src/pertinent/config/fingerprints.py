@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 
 _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
-"""The folders of the standard library and of installed packages."""
+"""Folders of the standard library and of installed packages."""
 
 
 def digest(*parts: object) -> bytes:
-    """Return a digest of the contents of `parts`, the same on every machine.
+    """Return a digest of the contents of `parts` that is equal on every machine.
 
     Arrays, mappings, sequences and objects are digested recursively. An object with a `fingerprint` is
-    represented by it. A function is represented by its code, its defaults, the variables it closes over and,
-    unless a library defines it, the global functions and values that it uses; a torch module by its
-    structure, its tensors and its plain attributes.
+    represented by it. A function is represented by its code, its defaults, its closure variables and, unless
+    it belongs to a library, the global functions and values that it uses; a torch module by its structure,
+    its tensors and its plain attributes.
 
     >>> digest(1, "a") == digest(1, "a"), digest(1, "a") == digest("1", "a")
     (True, False)
@@ -52,7 +52,7 @@ def _is_plain(part: object) -> bool:
 
 
 def _bytes_of(part: object, above: tuple[int, ...]) -> bytes:  # noqa: PLR0911
-    """Return the content of one object; `above` are the ids of its containers, to detect cycles."""
+    """Return the content of one object; `above` holds the ids of its containers, to detect cycles."""
     if isinstance(part, bytes | bytearray):
         return bytes(part)
     if _is_plain(part):
@@ -107,7 +107,7 @@ def _state(part: Any) -> Iterable[object]:  # noqa: C901, PLR0911  one case for 
 
 
 def _globals_of(function: Any) -> Iterator[tuple[str, object]]:
-    """Yield the global names that a function uses and their values; none for a library function.
+    """Yield the global names that a function uses, with their values; none for a library function.
 
     Modules, classes and mutable collections, which may be caches or counters, are omitted.
     """

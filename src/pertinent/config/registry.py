@@ -22,19 +22,19 @@ class Registry(Generic[T]):
     """Classes of one kind, by their kebab-case names.
 
     Classes are registered by the files of one package and by entry points of other packages. Looking up a
-    class that has a file of the same name (``"kernel-shap"`` in ``kernel_shap.py``) imports only that file;
+    class with a file of the same name (``"kernel-shap"`` in ``kernel_shap.py``) imports only that file;
     looking up any other name imports all files.
 
     Parameters
     ----------
     what
-        The kind of class, for error messages, such as ``"method"``.
+        Kind of class for error messages, such as ``"method"``.
     package
-        The package whose files register the built-in classes.
+        Package whose files register the built-in classes.
     group
-        The group of entry points. Default: the name of the package.
+        Group of entry points; by default the name of the package.
     attribute
-        The class attribute that is set to the name.
+        Class attribute that is set to the name.
     needs
         Class attributes that every class must define.
     """
@@ -58,9 +58,9 @@ class Registry(Generic[T]):
 
         def enter(cls: type[T]) -> type[T]:
             if not cls.__module__.startswith(f"{self._package}."):
-                self._import_files()  # so that the name of a built-in class is recognised as a duplicate
+                self._import_files()  # to recognise duplicates of built-in names
             other = self._classes.get(name, cls)
-            # A module may be run twice, as by `importlib.reload` or in a notebook.
+            # A module may be executed twice, for example by `importlib.reload` or in a notebook.
             if (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
                 raise SettingError(
                     f"The {self.what} {name!r} is already registered, by {other.__module__}."
@@ -88,7 +88,7 @@ class Registry(Generic[T]):
         return dict(sorted(self._classes.items()))
 
     def get(self, name: str) -> type[T]:
-        """Return the class called `name`; an unknown name raises an error that suggests the closest one."""
+        """Return the class called `name`; an unknown name raises an error that suggests the closest name."""
         if name not in self._classes and not self._is_complete:
             self._import_files(name.replace("-", "_"))
         if name not in self._classes and name not in self.all():
@@ -116,12 +116,12 @@ class Registry(Generic[T]):
                 import_module(module.name)
 
     def parse(self, text: str) -> T:
-        """Make an instance from ``name``, or from ``name:setting=value,setting=value``."""
+        """Create an instance from ``name`` or ``name:setting=value,setting=value``."""
         name, settings = split_settings(text, self.what)
         return self.make(name, read_settings(self.get(name), settings))
 
     def make(self, name: str, settings: Mapping[str, Any] | None = None) -> T:
-        """Make an instance of the class called `name`; an unknown setting raises an error."""
+        """Create an instance of the class called `name`; an unknown setting raises an error."""
         cls = self.get(name)
         check_settings(name, cls, settings or {})
         return cls(**(settings or {}))

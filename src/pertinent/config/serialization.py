@@ -37,14 +37,14 @@ NOT_FINITE = "may be NaN or infinite"
 """Annotates a number that may be NaN (null in JSON) or, unless a range excludes it, infinite."""
 
 Index: TypeAlias = Annotated[int, Range(at_least=0), Range(below=2**63)]
-"""A position, counted from 0."""
+"""Index, counted from 0."""
 
 
 @dataclass(frozen=True)
 class Shape:
     """The length of each axis of an array: a number, the name of one of the `sizes`, or any (``None``).
 
-    A row of booleans is saved as the positions of the true values.
+    A row of booleans is saved as the indices of the true values.
     """
 
     lengths: tuple[int | str | None, ...]
@@ -58,11 +58,11 @@ def decode(hint: type[T], plain: Any, name: str = ..., sizes: Mapping[str, int] 
 @overload
 def decode(hint: Any, plain: Any, name: str = ..., sizes: Mapping[str, int] | None = ...) -> Any: ...
 def decode(hint: Any, plain: Any, name: str = "", sizes: Mapping[str, int] | None = None) -> Any:
-    """Convert plain data, which may come from a damaged file, to the annotated type.
+    """Convert plain data, possibly from a damaged file, to the annotated type.
 
-    A dataclass is made from an object. Missing fields take their defaults, and unknown entries are ignored.
-    A mapping whose keys are not strings is a list of pairs. An `InputError` names the field, what it must be
-    and what it was.
+    Objects are converted to dataclasses. Missing fields get their defaults, and unknown entries are ignored.
+    A mapping whose keys are not strings is represented by a list of pairs. An `InputError` names the field,
+    what it must be and what it was.
 
     Parameters
     ----------
@@ -73,22 +73,22 @@ def decode(hint: Any, plain: Any, name: str = "", sizes: Mapping[str, int] | Non
     plain
         Numbers, strings, lists and dicts.
     name
-        The name of the value in error messages.
+        Name of the value in error messages.
     sizes
-        The lengths of axes that shapes refer to by name.
+        Lengths of axes that shapes refer to by name.
     """
     return _Decoder(sizes or {}).decode(hint, plain, name)
 
 
 def decode_fields(cls: Any, plain: Any, **sizes: int) -> dict[str, Any]:
-    """Return the saved fields of a dataclass by name, each as `decode` reads it; none may be missing."""
+    """Return the saved fields of a dataclass by name, decoded; no field may be missing."""
     return _Decoder(sizes, complete=True).fields(cls, plain, "")
 
 
 def encode(value: Any) -> Any:  # noqa: PLR0911  one for each form of a value
-    """Convert a value to numbers, strings, lists and dicts, as `decode` reads them; other objects to `str`.
+    """Convert a value to numbers, strings, lists and dicts that `decode` accepts; other objects to `str`.
 
-    Fields of dataclasses that are not compared (``compare=False``) are omitted.
+    Dataclass fields that are not compared (``compare=False``) are omitted.
     """
     if isinstance(value, np.ndarray):
         if value.dtype == np.bool_:
@@ -106,7 +106,7 @@ def encode(value: Any) -> Any:  # noqa: PLR0911  one for each form of a value
 
 
 def is_plain(value: Any) -> bool:
-    """Return whether a value is a number, a string, a flag or ``None``."""
+    """Return whether a value is a number, a string, a boolean or ``None``."""
     return value is None or isinstance(value, bool | int | float | str)
 
 
@@ -123,7 +123,7 @@ def expect(condition: bool, name: str, must: str, got: object) -> None:
 
 @dataclass(frozen=True)
 class _Decoder:
-    """Decoder of values whose shapes refer to `sizes`; with `complete`, no saved field may be missing."""
+    """Decoder of values whose shapes refer to `sizes`; if `complete`, no saved field may be missing."""
 
     sizes: Mapping[str, int]
     complete: bool = False
@@ -205,7 +205,7 @@ class _Decoder:
 
 @cache
 def _saved_fields(cls: Any) -> list[tuple[Any, Any]]:
-    """Return the fields of a dataclass that are saved, each with its annotation."""
+    """Return the saved fields of a dataclass with their annotations."""
     hints = settings_types(cls)
     return [(f, hints[f.name]) for f in fields(cls) if f.init and f.compare]
 
@@ -236,7 +236,7 @@ def _replace_not_finite(value: Any) -> Any:
 
 
 class PlainData:
-    """The fields of an object, as `json.loads` returns it.
+    """Fields of an object returned by `json.loads`.
 
     Each method returns the value of one field, or raises an `InputError` that names the field, what it must
     be and what it was.
@@ -250,19 +250,19 @@ class PlainData:
         return name in self._content
 
     def value(self, name: str, hint: Any = Any) -> Any:
-        """Return the value of a field as `decode` reads it, by default unchanged."""
+        """Return the value of a field, decoded; by default unchanged."""
         if name not in self._content:
             raise InputError(f"`{name}` is missing.")
         return decode(hint, self._content[name], name)
 
     def mapping(self, name: str) -> dict[str, Any]:
-        """Return an object with any content."""
+        """Return an object with arbitrary content."""
         return dict(self.value(name, Mapping[str, Any]))
 
-    def text(self, name: str, known: Collection[str] | None = None) -> str:
-        """Return a string, which must be one of `known` unless that is ``None``."""
+    def text(self, name: str, choices: Collection[str] | None = None) -> str:
+        """Return a string, which must be one of `choices` if given."""
         text = str(self.value(name, str))
-        expect(known is None or text in known, name, f"one of {', '.join(known or ())}", text)
+        expect(choices is None or text in choices, name, f"one of {', '.join(choices or ())}", text)
         return text
 
     def texts(self, name: str) -> tuple[str, ...]:
@@ -285,16 +285,14 @@ def _array(value: Any, name: str, hint: Any, shape: tuple[int | None, ...]) -> A
     try:
         array = np.asarray(value)
     except (ValueError, OverflowError) as error:
-        raise InputError(f"`{name}` must be rows that are equally long.") from error
+        raise InputError(f"`{name}` must be rows of equal length.") from error
     if not array.size and 0 in shape:
-        array = array.reshape([length or 0 for length in shape])  # an empty list does not show its rows
+        array = array.reshape([length or 0 for length in shape])  # the shape of an empty list is ambiguous
     if len(array.shape) != len(shape) or any(
         length not in (None, n) for length, n in zip(shape, array.shape, strict=True)
     ):
         expected = " × ".join("any" if length is None else str(length) for length in shape)
-        raise InputError(
-            f"`{name}` must have the shape {expected}, but has {' × '.join(map(str, array.shape))}."
-        )
+        raise InputError(f"`{name}` must have shape {expected}, but has {' × '.join(map(str, array.shape))}.")
     if hint == Ints:
         expect(array.dtype.kind == "i" or not array.size, name, "whole numbers", value)
         return array.astype(np.int64)
@@ -305,9 +303,9 @@ def _array(value: Any, name: str, hint: Any, shape: tuple[int | None, ...]) -> A
 
 
 def _masks(value: Any, name: str, shape: tuple[int | None, ...]) -> Masks:
-    """Return rows of booleans, each from the positions of its true values."""
+    """Return rows of booleans, each from the indices of its true values."""
     *outer, length = shape
-    assert length is not None, "a saved set does not show how many features there are"
+    assert length is not None, "a saved set does not contain the number of features"
     if outer:
         expect(isinstance(value, list | tuple), name, "a list", value)
         rows = [_masks(row, name, (length,)) for row in value]

@@ -1,4 +1,4 @@
-"""Settings and arguments, checked against the types and ranges that they declare.
+"""Settings and arguments, validated against their declared types and ranges.
 
 >>> @checked
 ... def draw(samples: Count, share: Share = 0.5) -> int:
@@ -66,10 +66,10 @@ _WORDS = {**_NUMBERS, str: "a string", NoneType: "None", Any: "a value"}
 
 @dataclass(frozen=True)
 class Settings:
-    """Base class of objects with settings, which are checked and converted by the constructor."""
+    """Base class of objects with settings, which the constructor validates and converts."""
 
     def __post_init__(self) -> None:
-        """Check the settings; subclasses with further checks call this first."""
+        """Check the settings; subclasses with additional checks call this first."""
         cls: Any = type(self)
         hints = settings_types(cls)
         for f in fields(self):
@@ -80,7 +80,7 @@ class Settings:
 
 @cache
 def settings_types(cls: Any) -> dict[str, Any]:
-    """Return the declared type of each setting; empty if a type is not imported at run time."""
+    """Return the declared type of each setting; empty if a type cannot be imported at run time."""
     try:
         return type_hints(cls, include_extras=True)
     except NameError:
@@ -88,7 +88,7 @@ def settings_types(cls: Any) -> dict[str, Any]:
 
 
 def setting_names(dataclass_or_instance: Any) -> list[str]:
-    """Return the names of the settings of a dataclass or an instance of it."""
+    """Return the setting names of a dataclass or an instance of one."""
     return [f.name for f in fields(dataclass_or_instance) if f.init and f.metadata.get("setting", True)]
 
 
@@ -97,7 +97,7 @@ def check_settings(
 ) -> None:
     """Raise a `SettingError` for a setting that the dataclass `thing`, called `name`, does not have.
 
-    The error suggests the closest setting, or one of the names that are `also_known`.
+    The error suggests the closest setting, or one of the names in `also_known`.
     """
     for setting in settings:
         if setting not in setting_names(thing):
@@ -127,7 +127,7 @@ def field_default(field: Field[Any]) -> Any:
 
 
 def labels(named: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
-    """Return labels for names with settings: the name, and the settings in which entries of that name differ.
+    """Return labels for names with settings: the name plus the settings that differ between equal names.
 
     >>> labels([("lime", {"samples": 5, "width": 2}), ("lime", {"width": 2}), ("random", {"seeds": 1})])
     ['lime samples=5', 'lime', 'random']
@@ -146,13 +146,13 @@ def labels(named: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
 
 
 def checked(function: Callable[P, T]) -> Callable[P, T]:
-    """Check the arguments of every call against the types and ranges that the function declares."""
+    """Decorate a function to check its arguments against their declared types and ranges."""
     declared = signature(function)
     named = [name for name, p in declared.parameters.items() if p.kind is not p.VAR_KEYWORD]
 
     @cache
     def hints() -> dict[str, Any]:
-        """Return the types of the parameters; called late, as a type may be defined after the function."""
+        """Return the parameter types; called late, because types may be defined after the function."""
         annotations = {name: hint for name, hint in function.__annotations__.items() if name in named}
         annotated = SimpleNamespace(__annotations__=annotations)
         return type_hints(annotated, vars(sys.modules[function.__module__]), None, True)
@@ -168,7 +168,7 @@ def checked(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def convert_setting(name: str, value: Any, hint: Any) -> Any:
-    """Return the value converted to the declared type, or raise a `SettingError` that names the setting."""
+    """Convert the value to the declared type, or raise a `SettingError` that names the setting."""
     try:
         return _convert(name, value, hint)
     except _WrongTypeError:
@@ -219,7 +219,7 @@ def _require_type(condition: bool) -> None:
 
 def _convert_to_union(name: str, value: Any, hints: Sequence[Any]) -> Any:
     """Convert the value to the first of several types that accepts it."""
-    if value is None and NoneType in hints:  # a `Literal` that comes first would refuse it
+    if value is None and NoneType in hints:  # an earlier `Literal` would reject it
         return None
     for hint in hints:
         try:
@@ -230,7 +230,7 @@ def _convert_to_union(name: str, value: Any, hints: Sequence[Any]) -> Any:
 
 
 def _convert_sequence(name: str, value: Any, hint: Any) -> Any:
-    """Convert to a tuple of values of one type; a tuple of fixed length is returned unchanged."""
+    """Convert to a tuple of values of one type; a fixed-length tuple is returned unchanged."""
     _require_type(hasattr(value, "__len__") and not isinstance(value, str | bytes | Mapping | set))
     _require_type(getattr(value, "ndim", 1) == 1)
     inner = get_args(hint)
@@ -240,7 +240,7 @@ def _convert_sequence(name: str, value: Any, hint: Any) -> Any:
 
 
 def _convert_number(value: Any, kind: type) -> Any:
-    """Convert a Python or numpy number to `kind`; a boolean is not a number, and infinity is refused."""
+    """Convert a Python or numpy number to `kind`; booleans and infinity are rejected."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bool) or kind is bool:
@@ -250,7 +250,7 @@ def _convert_number(value: Any, kind: type) -> Any:
     _require_type(kind is not int or value % 1 == 0)
     try:
         return kind(value)
-    except OverflowError:  # a whole number beyond the largest float
+    except OverflowError:  # an integer beyond the largest float
         raise _WrongTypeError from None
 
 

@@ -1,4 +1,4 @@
-"""Settings in text form, converted to the types that a dataclass declares."""
+"""Parsing of settings in text form, according to the types that a dataclass declares."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from pertinent.config.settings import settings_types
 from pertinent.errors import SettingError
 
 _SEPARATOR = re.compile(r",|(?<=[\d.])\+")
-"""Separates the values of a tuple: a comma or, where commas separate settings, a plus, but not in 1e+5."""
+"""Separator of tuple values: a comma or, if commas separate settings, a plus, but not in 1e+5."""
 
 _FLAGS = {"true": True, "false": False}
 
 _NUMBERS = {bool: "true or false", int: "a whole number", float: "a number"}
 
 SEVERAL = (tuple, Sequence, Iterable)
-"""Types whose values are separated by commas."""
+"""Types with comma-separated values."""
 
 
 def split_settings(text: str, what: str) -> tuple[str, dict[str, str]]:
-    """Return the name and the settings in a text such as ``name:setting=value,setting=value``."""
+    """Split a text such as ``name:setting=value,setting=value`` into the name and the settings."""
     name, _, rest = text.partition(":")
     settings = {}
     for pair in filter(None, rest.split(",")):
         setting, equals, value = pair.partition("=")
         if not equals or not setting:
             raise SettingError(
-                f"The settings of a {what} must be like {name}:setting=value, but got {text!r}."
+                f"Settings of a {what} must be written as {name}:setting=value, but got {text!r}."
             )
         settings[setting] = value
     return name, settings
 
 
 def read_settings(cls: Any, settings: Mapping[str, str]) -> dict[str, Any]:
-    """Return the settings converted to the types that the class declares; unknown ones stay text."""
-    # Where a type is not imported at run time, the types of the defaults are used.
+    """Convert settings to the types that the class declares; unknown settings stay text."""
+    # If a type cannot be imported at run time, the types of the defaults are used.
     hints = settings_types(cls) or {
         f.name: str if f.default is None else type(f.default) for f in fields(cls)
     }
@@ -46,7 +46,7 @@ def read_settings(cls: Any, settings: Mapping[str, str]) -> dict[str, Any]:
 
 
 def read_text(name: str, text: str, hint: Any) -> Any:
-    """Convert a text to the declared type; it stays text where a string is accepted.
+    """Convert a text to the declared type; it stays text if a string is accepted.
 
     >>> read_text("sparsity", ".1,.2", float | Sequence[float])
     (0.1, 0.2)
@@ -64,7 +64,9 @@ def read_text(name: str, text: str, hint: Any) -> Any:
             parts = split_names(text) if str in types_in(inner) else _SEPARATOR.split(text)
             return tuple(read_text(name, part.strip(), inner) for part in parts)
     expected = [description for kind, description in _NUMBERS.items() if kind in kinds]
-    if str in kinds or not expected:  # a class by name or number is looked up where the names are available
+    if (
+        str in kinds or not expected
+    ):  # class names and indices are resolved later, when the names are available
         return text
     for kind in _NUMBERS:
         if kind in kinds:
@@ -85,7 +87,7 @@ def types_in(hint: Any) -> list[Any]:
 
 
 def split_names(text: str) -> list[str]:
-    """Return the comma-separated names in a text, each with its settings.
+    """Split comma-separated names, each with optional settings.
 
     >>> split_names("purity, faithfulness:k=5,target=1")
     ['purity', 'faithfulness:k=5,target=1']

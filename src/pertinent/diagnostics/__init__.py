@@ -1,4 +1,4 @@
-"""Diagnostics of a model or a method over many inputs, and the function that reads saved results."""
+"""Diagnostics of a model or method over many inputs, and the function that reads saved results."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ __all__ = ["Diagnostic", "diagnostics", "read"]
 def read(path: str | Path) -> Any:
     """Read a saved result: explanations, an evaluation, attacks, or a diagnostic.
 
-    For a run with ``out="run.parquet"`` that is unfinished, return the explanations finished so far. For a
-    folder return an `ExplanationFolder`, which reads file by file. `Explanations.read`, `Evaluation.read` and
-    so on read results of one kind.
+    For an unfinished run with ``out="run.parquet"``, return the explanations finished so far. For a folder,
+    return an `ExplanationFolder`, which reads file by file. `Explanations.read`, `Evaluation.read` and so on
+    read results of one kind.
 
     Parameters
     ----------
@@ -45,6 +45,6 @@ def read(path: str | Path) -> Any:
         if file_format == cls.file_format():
             return cls.read(path)
     raise FileError(
-        f"{str(path)!r} holds no result that this version of pertinent can read: its `format` is "
+        f"{str(path)!r} contains no result that this version of pertinent can read: its `format` is "
         f"{shorten(safe_repr(file_format), 60)}."
     )

@@ -1,4 +1,4 @@
-"""Base classes of diagnostics: fields, file format, and the contents of the table and the chart."""
+"""Base classes of diagnostics: fields, file format, and the content of the table and the chart."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _RESAMPLES = 2_000
 
 @dataclass(frozen=True)
 class TableRow:
-    """Row of a table: its name, a text and interval bounds for each column, and an optional verdict."""
+    """A row of a table: its name, text and interval bounds for each column, and an optional verdict."""
 
     name: str
     cells: tuple[tuple[str, str], ...]
@@ -44,18 +44,18 @@ class TableRow:
 
 @dataclass(frozen=True)
 class DiagnosticTable:
-    """Contents of the terminal and HTML views of a diagnostic.
+    """Content of the terminal and HTML views of a diagnostic.
 
     Attributes
     ----------
     question, answer
-        The title, and an optional conclusion in words.
+        Title, and an optional conclusion in words.
     columns
-        The headings: one for the names of the rows, and one for each cell of a row.
+        Headings: one for the row names, and one for each cell of a row.
     rows
         The rows.
     notes
-        How to read the numbers, and which values are missing.
+        Notes on how to read the numbers, and on missing values.
     """
 
     question: str
@@ -67,7 +67,7 @@ class DiagnosticTable:
 
 @dataclass(frozen=True)
 class Line:
-    """Line of a chart: means with intervals by x-coordinate."""
+    """A line of a chart: means with intervals by x-coordinate."""
 
     name: str
     intervals: Mapping[float, Interval]
@@ -76,22 +76,22 @@ class Line:
 
 @dataclass(frozen=True)
 class Chart:
-    """Contents of a plot: the lines of each panel by title; all panels share their axes.
+    """Content of a plot: the lines of each panel; all panels share their axes.
 
     Attributes
     ----------
     panels
-        The lines of each panel, by title.
+        Lines of each panel, by title.
     x_label, y_label
-        The labels of the axes.
+        Axis labels.
     ticks
-        The labels of x-coordinates.
+        Labels of x-coordinates.
     percent
-        Whether numbers are shown in percent.
+        Whether to show numbers in percent.
     limits
-        The range of the y-axis.
+        Range of the y-axis.
     fails_from
-        The value from which a line fails.
+        Value from which on a line fails.
     """
 
     panels: Mapping[str, tuple[Line, ...]]
@@ -104,7 +104,7 @@ class Chart:
 
     @classmethod
     def merge(cls, charts: Sequence[Chart]) -> Chart:
-        """Return one chart with all lines; a tick with different labels shows its x-coordinate instead."""
+        """Merge charts into one with all lines; a tick with conflicting labels shows its x-coordinate."""
         titles = ["; ".join(dict.fromkeys(panel)) for panel in zip(*(c.panels for c in charts), strict=True)]
         lines = (tuple(chain(*panel)) for panel in zip(*(c.panels.values() for c in charts), strict=True))
         ticks: dict[float, str] = {}
@@ -116,21 +116,21 @@ class Chart:
 
 @dataclass(frozen=True, kw_only=True)
 class Diagnostic(Result):
-    """Measurements of a model or a method over many inputs.
+    """Base class of measurements of a model or method over many inputs.
 
-    A subclass defines a dataclass for `rows`. `diagnostics.register` sets its `kind`, which names it in
+    A subclass defines a dataclass for `rows`. `diagnostics.register` sets its `kind`, which identifies it in
     files.
 
     Attributes
     ----------
     rows
-        The measurements of each input.
+        Measurements of each input.
     features
-        The kind of features.
+        Kind of features.
     run_warnings
         Warnings of the run, for example that the model is random.
     failures
-        The inputs that failed, each with the reason.
+        Inputs that failed, with reasons.
     """
 
     rows: tuple[Any, ...]
@@ -145,23 +145,23 @@ class Diagnostic(Result):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Return the reasons not to trust the result, or the method."""
+        """Return reasons to distrust the result or the method."""
         return self.run_warnings
 
     @abstractmethod
     def table(self) -> DiagnosticTable:
-        """Return the contents of the terminal and HTML views."""
+        """Return the content of the terminal and HTML views."""
 
     @abstractmethod
     def chart(self) -> Chart:
-        """Return the contents of the plot."""
+        """Return the content of the plot."""
 
     def check_fields(self) -> None:
         """Raise an `InputError` if valid fields are inconsistent with each other."""
         expect(len(self.rows) > 0, "rows", "at least one", self.rows)
 
     def conclusions(self) -> dict[str, Any]:
-        """Return what follows from the rows, for other readers of the file."""
+        """Return the conclusions from the rows, for other readers of the file."""
         return {}
 
     def to_dataframe(self) -> Any:
@@ -182,7 +182,7 @@ class Diagnostic(Result):
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """Build the result from the output of `to_dict`; an `InputError` names an invalid field."""
+        """Create the result from the output of `to_dict`; an `InputError` names an invalid field."""
         data = PlainData(plain, "diagnostic")
         kind, columns = data.value("kind"), data.texts("columns")
         expect(kind == cls.kind, "kind", repr(cls.kind), kind)
@@ -193,7 +193,7 @@ class Diagnostic(Result):
 
     @classmethod
     def file_format(cls) -> str:
-        """Return the format that all kinds of diagnostics share."""
+        """Return the file format shared by all diagnostics."""
         return "pertinent diagnostic 3"
 
     def plot(self, *others: Self) -> Figure:
@@ -213,13 +213,13 @@ class MethodDiagnostic(Diagnostic):
     Attributes
     ----------
     method, settings
-        The method, and its settings that differ from the defaults.
+        Method, and its settings that differ from the defaults.
     budget
-        The requested budget, or ``None``.
+        Requested budget, or ``None``.
     removal
-        The removal, with its settings.
+        Removal with its settings.
     scale
-        The scale of the scores, as in `explain`: ``"natural"`` or ``"logit"``.
+        Scale of the scores, as in `explain`: ``"natural"`` or ``"logit"``.
     """
 
     method: str
@@ -230,7 +230,7 @@ class MethodDiagnostic(Diagnostic):
 
     @property
     def name(self) -> str:
-        """Return the method with its changed settings, as ``lime samples=50 budget=60``."""
+        """Return the method with its non-default settings, as in ``lime samples=50 budget=60``."""
         settings = dict(self.settings)
         settings |= {} if self.budget is None else {"budget": self.budget}
         settings |= {} if self.scale == "natural" else {"scale": self.scale}
@@ -238,7 +238,7 @@ class MethodDiagnostic(Diagnostic):
 
 
 def method_fields(explanation: Explanation, budget: int | None) -> dict[str, Any]:
-    """Return the fields of a `MethodDiagnostic` that one of its explanations determines."""
+    """Return the fields of a `MethodDiagnostic` that are determined by one of its explanations."""
     return {
         "method": explanation.method,
         "settings": explanation.settings,

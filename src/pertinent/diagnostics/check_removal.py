@@ -35,7 +35,7 @@ from pertinent.runs.session import Session, prepare_input
 
 DEFAULT_SHARES = (0.2, 0.5, 0.8)
 ONLY_IF_NAMED = ("marginalize", "random-token")
-"""Removals that are too expensive for the default: they need ten passes of a transformer for each mask."""
+"""Removals too expensive for the default: they need ten transformer passes for each mask."""
 
 
 @checked
@@ -55,35 +55,34 @@ def check_removal(
 ) -> RemovalCheck | PerplexityCheck:
     """Find out which removal is most in distribution for a model (Hase et al. 2021, Sec. 5, App. B.2).
 
-    Random features are removed by every applicable removal, with the same masks, and the remaining accuracy
-    is compared. A removal that costs more accuracy than another makes inputs that are out of
-    distribution for the model, and explanations based on them can mislead. For a language model, the
-    perplexity of what is left of prompts is compared.
+    Every applicable removal removes the same random features, and the remaining accuracy is compared. A
+    removal that costs more accuracy than another makes inputs that are out of distribution for the model, and
+    explanations based on it can mislead. For a language model, the perplexity of the remaining prompts is
+    compared.
 
     Parameters
     ----------
     model
         A wrapped model, or anything that `wrap` accepts.
     inputs
-        Inputs like those to be explained; a few hundred are needed to distinguish removals.
+        Inputs similar to those to be explained; a few hundred are needed to distinguish removals.
     labels
-        The class of each input, by name or number, to measure accuracy; without labels the agreement
-        with the prediction for the whole input is measured.
+        Class of each input, by name or index, to measure accuracy; without labels, the agreement with the
+        prediction for the whole input is measured.
     removals
-        Names from `list_removals()`; by default every one that fits, except for the expensive
-        ``"marginalize"`` and ``"random-token"``. In Python also instances.
+        Names from `list_removals()`; by default every applicable removal, except for the expensive
+        ``"marginalize"`` and ``"random-token"``. From Python, instances are also accepted.
     shares
-        The shares of features to remove. Of d features round(s·d) are removed, at least one and never
-        all.
+        Shares of features to remove. Of d features, round(s·d) are removed, at least one and never all.
     draws
-        The number of random masks for each input and share, the same for every removal. The prediction is
-        the majority vote over them; the higher mean probability decides a tie.
+        Number of random masks for each input and share, which all removals share. The prediction is the
+        majority vote over them; ties are decided by the higher mean probability.
     features
-        The kind of features, as in `explain`; by default tokens for transformers, as in the paper.
+        Kind of features, as in `explain`; by default tokens for transformers, as in the paper.
     seed
-        The seed of the random masks.
+        Seed of the random masks.
     batch_size, cluster, progress
-        As in `explain`; the model is needed in this process, too.
+        As in `explain`; the model is also needed in this process.
 
     Examples
     --------
@@ -104,7 +103,7 @@ def check_removal(
         require(labels is None, "labels", "omitted for a language model", labels)
     elif model.output.kind != "class":
         raise SettingError(
-            "`model` must be a classifier whose classes exclude each other, because a removal check compares "
+            "`model` must be a classifier with mutually exclusive classes, because a removal check compares "
             f"predicted classes, but its outputs are {model.output.kind}s."
         )
     else:
@@ -124,9 +123,9 @@ def check_removal(
     results = {outcome.key: outcome.result for outcome in outcomes if outcome.error is None}
     errors = {outcome.key: outcome.error for outcome in outcomes if outcome.error is not None}
     worked = [name for name in selected if any((number, name) in results for number in prepared)]
-    for number in prepared:  # inputs on which some removal failed that works on others
+    for number in prepared:  # inputs on which an otherwise working removal failed
         failed = [name for name in worked or selected if (number, name) in errors]
-        if failed:  # the model's error is more informative than a removal that does not apply
+        if failed:  # the model's error is more informative than an inapplicable removal
             name = min(failed, key=lambda name: isinstance(errors[number, name], SettingError))
             error = errors[number, name]
             failures.append(Failure(number, f"{name}: {error}", error=error))
@@ -177,7 +176,7 @@ class RemovalRows:
 
 @dataclass(frozen=True)
 class AblationTask(RunTask):
-    """Ablates each input by several removals; items are pairs of a prepared input and its label."""
+    """Task that ablates inputs with several removals; items are pairs of a prepared input and its label."""
 
     algorithm: Callable[..., Algorithm]
     removals: Mapping[str, Removal]
@@ -186,11 +185,11 @@ class AblationTask(RunTask):
     seed: int
 
     def keys(self, item: Item) -> list[tuple[int, str]]:
-        """Return the position of the input with the label of each removal."""
+        """Return the input's index with the label of each removal."""
         return [(item.index, name) for name in self.removals]
 
     def job(self, session: Session, item: Item, key: tuple[int, str]) -> Job:
-        """Return the ablation of an input by a removal."""
+        """Return the ablation of an input with a removal."""
         input, truth = item.raw
         masks = [random_masks(input, share, self.draws, self.seed) for share in self.shares]
         steps = partial(self.algorithm, [full_mask(input.n_features), *masks], truth, session.model)
@@ -198,7 +197,7 @@ class AblationTask(RunTask):
 
 
 def ablate(masks: Sequence[Masks], truth: Any, model: Model, _input: Input, _removal: Removal) -> Algorithm:
-    """Ask for the classes predicted with the whole input and each share's masks; return `RemovalRows`."""
+    """Predict classes with the whole input and each share's masks; return `RemovalRows`."""
     answers = yield Values(np.concatenate(masks))
     right = int(answers[0].argmax()) if truth is None else column_index(truth, model.classes, "label")
     rows = [_summarize(probabilities, right) for probabilities in _split_by_share(answers, masks)]
@@ -208,7 +207,7 @@ def ablate(masks: Sequence[Masks], truth: Any, model: Model, _input: Input, _rem
 def surprise(
     masks: Sequence[Masks], _truth: None, _model: Model, _input: Input, _removal: Removal
 ) -> Algorithm:
-    """Ask for the surprise at the whole prompt and at each share's masks; return `RemovalRows`."""
+    """Measure the surprise at the whole prompt and at each share's masks; return `RemovalRows`."""
     answers = yield TokenPerplexity(np.concatenate(masks))
     return RemovalRows([(float(values.mean()),) for values in _split_by_share(answers, masks)])
 
@@ -218,7 +217,7 @@ def _split_by_share(answers: Floats, masks: Sequence[Masks]) -> list[Floats]:
 
 
 def majority(probabilities: Floats) -> int:
-    """Return the class that most rows predict; the higher mean probability decides a tie.
+    """Return the class predicted by most rows; ties are decided by the higher mean probability.
 
     >>> majority(np.array([[0.9, 0.1, 0.0], [0.4, 0.6, 0.0], [0.3, 0.2, 0.5]]))
     0
@@ -250,7 +249,7 @@ def _check_labels(labels: Any, n: int, *, one: bool) -> list[Any]:
 def _prepare(
     run: Run, truths: Sequence[Any], features: str | None, *, labelled: bool
 ) -> tuple[dict[int, Input], list[Failure]]:
-    """Return the prepared inputs that can be checked by index, and the failures of the others."""
+    """Return the prepared inputs that can be checked, by index, and the failures of the others."""
     model = run.model
     prepared: dict[int, Input] = {}
     failures = []
@@ -268,7 +267,7 @@ def _prepare(
 
 def _check_several_features(input: Input) -> None:
     if input.n_features < 2:
-        raise InputError("The input has only one feature: it cannot be removed with another kept.")
+        raise InputError("A removal check needs inputs with at least 2 features, but this one has 1.")
 
 
 def _select_removals(

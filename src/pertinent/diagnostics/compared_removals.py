@@ -1,4 +1,4 @@
-"""Base class of removal checks: all removals get the same masks and are compared on the same inputs."""
+"""Base class of removal checks, which compare removals with equal masks on the same inputs."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ class ComparedRemovals(base.Diagnostic):
     Attributes
     ----------
     rows
-        One for each input, removal and share; share 0 is the whole input. Inputs on which any removal failed
-        are missing.
+        One row for each input, removal and share; share 0 is the whole input. Inputs on which any removal
+        failed are missing.
     default
-        The model's default removal.
+        Default removal of the model.
     draws, seed
-        The number of random masks per input and share, and the seed.
+        Number of random masks per input and share, and the seed.
     skipped
-        Removals that do not apply to the model or its inputs, each with the reason.
+        Removals that do not apply to the model or its inputs, with reasons.
     """
 
     _input_noun: ClassVar[str] = "input"
     _somewhat_out: ClassVar[float]
     _badly_out: ClassVar[float]
     _score_format: ClassVar[tuple[str, float]]
-    """The format of a score in the table, and the factor that it is multiplied by."""
+    """Format of a score in the table, and the factor it is multiplied by."""
 
     default: str
     draws: Count
@@ -63,7 +63,7 @@ class ComparedRemovals(base.Diagnostic):
 
     @cached_property
     def _cells(self) -> dict[tuple[str, float], list[Any]]:
-        """Return the rows by removal and share, in the order of inputs."""
+        """Return the rows by removal and share, in the order of the inputs."""
         cells: dict[tuple[str, float], list[Any]] = {}
         for row in sorted(self.rows, key=lambda row: row.input):
             cells.setdefault((row.removal, row.share), []).append(row)
@@ -75,7 +75,7 @@ class ComparedRemovals(base.Diagnostic):
 
     @abstractmethod
     def _quality(self, removal: str, share: float) -> Floats:
-        """Return how good each input is under a removal, (inputs,); higher is better."""
+        """Return the quality of each input under a removal (inputs,); higher is better."""
 
     @abstractmethod
     def _score(self, removal: str, share: float) -> Interval: ...
@@ -90,7 +90,7 @@ class ComparedRemovals(base.Diagnostic):
 
     @cached_property
     def removals(self) -> list[str]:
-        """Return the checked removals, in their order."""
+        """Return the checked removals, in order."""
         return list(dict.fromkeys(row.removal for row in self.rows))
 
     @cached_property
@@ -105,7 +105,7 @@ class ComparedRemovals(base.Diagnostic):
 
     @cached_property
     def _overall(self) -> dict[str, Floats]:
-        """Return the quality of each input averaged over shares, by removal."""
+        """Return each input's quality averaged over shares, by removal."""
         return {
             removal: np.mean([self._quality(removal, share) for share in self.shares], axis=0)
             for removal in self.removals
@@ -122,16 +122,16 @@ class ComparedRemovals(base.Diagnostic):
 
     @cached_property
     def losses(self) -> dict[str, Interval]:
-        """Return how much worse than the best each removal is, paired by input, over all shares."""
+        """Return each removal's loss relative to the best, paired by input, over all shares."""
         best = self._overall[self.best]
         return {removal: base.interval(best - quality) for removal, quality in self._overall.items()}
 
     def verdict(self, removal: str) -> Verdict:
-        """Return how far out of distribution a removal is, compared with the best one on the same masks.
+        """Return how far out of distribution a removal is, compared with the best removal on the same masks.
 
-        ``"badly out"`` if its loss is at least the larger threshold of the check, ``"somewhat out"`` if at
-        least the smaller, each with an interval above zero; else ``"in distribution"``. ``"too few inputs"``
-        with fewer than 20.
+        ``"badly out"`` if its loss is at least the check's larger threshold, ``"somewhat out"`` if at least
+        the smaller, each with an interval above zero; else ``"in distribution"``. ``"too few inputs"`` with
+        fewer than 20 inputs.
         """
         if removal not in self.losses:
             raise unknown("removal of this check", removal, self.losses)
@@ -143,7 +143,7 @@ class ComparedRemovals(base.Diagnostic):
 
     @property
     def recommendation(self) -> str:
-        """Return in words which removal to use, and what else to do."""
+        """Return advice on which removal to use, and on anything else to do."""
         if self.inputs < FEWEST:
             inputs = count(self.inputs, self._input_noun)
             return f"{inputs}: too few for a conclusion about removals. Check at least {FEWEST}."
@@ -170,7 +170,7 @@ class ComparedRemovals(base.Diagnostic):
         """Return a clause that compares a removal with the best one."""
 
     def attach(self, explanations: ExplanationsT) -> ExplanationsT:
-        """Return the explanations, with a warning where their removal is badly out of distribution."""
+        """Return the explanations, with a warning if their removal is badly out of distribution."""
         if isinstance(explanations, Explanation):
             return replace(explanations, warnings=self._warnings(explanations))
         with_warnings = [replace(e, warnings=self._warnings(e)) for e in explanations]
@@ -221,11 +221,11 @@ class ComparedRemovals(base.Diagnostic):
         )
 
     def _extra_cells(self, removal: str) -> dict[str, tuple[str, str]]:
-        """Return further cells of a row by heading."""
+        """Return additional cells of a row, by heading."""
         return {}
 
     def _captions(self) -> Iterator[str]:
-        """Yield sentences that say how to read the table."""
+        """Yield sentences on how to read the table."""
         yield (
             f"{count(self.inputs, self._input_noun)}, {self.draws} random masks each, the same for "
             "every removal; 95% bootstrap intervals. A worse score is due to lost information and "

@@ -20,7 +20,7 @@ from pertinent.results.failures import Failure
 from pertinent.runs.run import raise_first
 
 MEASURE = "iou-stability"
-"""The name of the measure of an evaluation."""
+"""Name of the measure in an evaluation."""
 
 NeighbourCount: TypeAlias = Annotated[int, Range(at_least=0), Range(at_most=10**9)]
 
@@ -37,32 +37,32 @@ def neighbour_stability(
 ) -> Evaluation:
     r"""Measure the overlap of the top words of similar texts.
 
-    The neighbours of a text are the other explained texts with the same decision of the model that are
-    nearest by embedding, and, among the remaining texts, those with the most words in common (Vo et al. 2023,
-    App. B.4).
+    The neighbours of a text are explained texts for which the model makes the same decision: those nearest by
+    embedding and, among the rest, those that share the most words (Vo et al. 2023, App. B.4).
 
-    :math:`\frac{1}{|N(x)|} \sum_{x' \in N(x)} \frac{|v_x \cap v_{x'}|}{|v_x \cup v_{x'}|}`, v the top K words
+    :math:`\frac{1}{|N(x)|} \sum_{x' \in N(x)} \frac{|v_x \cap v_{x'}|}{|v_x \cup v_{x'}|}`, with v the top K
+    words
 
     Parameters
     ----------
     explanations
-        Explanations of texts by one method; with more texts, neighbours are closer.
+        Explanations of texts by one method; more texts have closer neighbours.
     embed
-        A function from a list of texts to one vector for each, compared by cosine similarity. In
-        Python also the vectors. The paper sums the last hidden states of BERT.
+        A function from a list of texts to one vector each, compared by cosine similarity. From Python, the
+        vectors themselves are also accepted. The paper sums BERT's last hidden states.
     k
-        The number of top features to compare.
+        Number of top features to compare.
     lexical
-        The number of neighbours by words in common.
+        Number of neighbours by shared words.
     semantic
-        The number of neighbours by embedding; requires `embed` unless 0.
+        Number of neighbours by embedding; requires `embed` unless 0.
     stop_words
         Words to ignore, in addition to punctuation; by default NLTK's English stop words.
 
     Returns
     -------
     Evaluation
-        The values of ``"iou-stability"``, with an interval over texts.
+        Values of ``"iou-stability"``, with an interval over texts.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def neighbour_stability(
     >>> neighbour_stability(explanations, k=1, semantic=0, stop_words=[])
     leave-one-out            iou-stability      1.000 [1.000, 1.000]
     """
-    require(lexical + semantic > 0, "lexical", "at least 1 where `semantic` is 0", lexical)
+    require(lexical + semantic > 0, "lexical", "at least 1 if `semantic` is 0", lexical)
     explanations = _check_one_method(explanations)
     words = None if stop_words is None else list(stop_words)
     are_texts = words is None or all(isinstance(word, str) for word in words)
@@ -95,7 +95,7 @@ def neighbour_stability(
             measures: dict[str, Any] = {**e.measures, MEASURE: {None: overlap}}
             measured.append(replace(e, measures=measures, better={**e.better, MEASURE: "higher"}))
         else:
-            error = InputError("The model makes this decision about no other text.")
+            error = InputError("The model makes this decision for no other text.")
             failures.append(Failure(e.index, str(error), metric=MEASURE, error=error, id=e.id))
     if not measured:
         raise_first(failures, "compared")
@@ -114,7 +114,7 @@ def _check_one_method(explanations: Sequence[Explanation]) -> list[Explanation]:
 
 
 def _decision(explanation: Explanation) -> Hashable:
-    """Return the model's decision about a text; ``None`` if its output is a plain value."""
+    """Return the model's decision for a text; ``None`` if its output is a plain value."""
     kind, p, target = explanation.output.kind, explanation.prediction.values, explanation.target
     if kind == "label":
         return target, bool(p[target] >= 0.5)

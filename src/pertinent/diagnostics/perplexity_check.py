@@ -1,4 +1,4 @@
-"""Result of `check_removal` for language models: the perplexity of what each removal leaves of prompts."""
+"""Result of `check_removal` for language models: the perplexity of prompts after each removal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pertinent.stats import Interval
 class PerplexityRow:
     """Surprise of a language model, in nats per token, at a prompt without a share of its features.
 
-    It is the mean of −log p over the kept tokens, each given the tokens that the model reads before it, and
+    It is the mean of −log p over the kept tokens, each given the preceding tokens that the model reads, and
     over random masks.
     """
 
@@ -32,11 +32,11 @@ class PerplexityRow:
 @base.diagnostics.register("perplexity-check")
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PerplexityCheck(ComparedRemovals):
-    """How far out of distribution removals are for a language model: the perplexity of what is left.
+    """How far out of distribution removals are for a language model, by the perplexity of the rest.
 
-    A prompt with parts removed is harder to predict for two reasons: the removed parts carried information,
-    and what is left no longer reads like a text. All removals get the same masks, and the same tokens are
-    counted, so the *difference between removals* is only due to the removals; verdicts are based only on
+    A prompt with features removed is harder to predict for two reasons: the removed features carried
+    information, and the remaining text reads unnaturally. All removals get equal masks, and the same tokens
+    are counted, so the *difference between removals* is only due to the removals; verdicts depend only on
     that difference.
 
     A removal whose prompts surprise the model by 0.1 or 0.5 nats per token more than those of the best
@@ -45,13 +45,13 @@ class PerplexityCheck(ComparedRemovals):
     Attributes
     ----------
     rows
-        One for each prompt, removal and share; share 0 is the whole prompt.
+        One row for each prompt, removal and share; share 0 is the whole prompt.
     default
-        The model's default removal.
+        Default removal of the model.
     draws, seed
-        The number of random masks per prompt and share, and the seed.
+        Number of random masks per prompt and share, and the seed.
     skipped
-        Removals that do not apply to the model or its prompts, each with the reason.
+        Removals that do not apply to the model or its prompts, with reasons.
     """
 
     _input_noun = "prompt"
@@ -64,18 +64,21 @@ class PerplexityCheck(ComparedRemovals):
         return -self._values("surprise", removal, share)
 
     def _score(self, removal: str, share: float) -> Interval:
-        """Return the perplexity of what is left: e to the mean surprise."""
+        """Return the perplexity of the remaining prompt: e to the mean surprise."""
         surprise = base.interval(self._values("surprise", removal, share))
         mean, low, high = np.exp([surprise.mean, surprise.low, surprise.high]).tolist()
         return Interval(mean, low, high, surprise.n)
 
     def _facts(self) -> str:
         half, whole = (self.score(self.best, share).mean for share in (self.half, 0.0))
-        return f"the perplexity of what is left is {half:.3g}, compared with {whole:.3g} of whole prompts"
+        return (
+            f"the perplexity of the remaining text is {half:.3g}, compared with {whole:.3g} for whole prompts"
+        )
 
     def _loss(self, removal: str) -> str:
         return (
-            f"what is left surprises the model by {self.losses[removal]} nats per token more with {removal} "
+            f"the remaining text surprises the model by {self.losses[removal]} nats per token more with "
+            f"{removal} "
             f"than with {self.best}"
         )
 
@@ -86,4 +89,4 @@ class PerplexityCheck(ComparedRemovals):
 
     def chart(self) -> base.Chart:
         """Return the perplexity against the share of removed features, with a line for each removal."""
-        return self._chart("perplexity of what is left", percent=False)
+        return self._chart("perplexity of the remaining text", percent=False)

@@ -1,4 +1,4 @@
-"""Result of `check_removal` for classifiers: the accuracy that each removal leaves."""
+"""Result of `check_removal` for classifiers: the accuracy after each removal."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from pertinent.results.explanation import Explanation
 from pertinent.stats import Interval
 
 MUCH_LOST = 0.10
-"""Loss with half of the features removed from which counterfactual training is recommended."""
+"""Loss at half of the features from which on counterfactual training is recommended."""
 
 OVERCONFIDENT = 0.10
-"""Growth of confidence − accuracy with half of the features removed from which training is recommended."""
+"""Increase of confidence − accuracy at half of the features from which on training is recommended."""
 
 FEW_INPUTS = 100
 """With fewer inputs, intervals are too wide to show differences of a few points."""
@@ -31,8 +31,8 @@ FEW_INPUTS = 100
 class AblatedInput:
     """Predictions of a model for one input with a share of its features removed.
 
-    `predicted` is the majority vote over the draws and `right` whether it is the label (without
-    labels: the prediction for the whole input); `hits` is the share of single draws that are right;
+    `predicted` is the majority vote over the draws, and `right` whether it equals the label (or, without
+    labels, the prediction for the whole input); `hits` is the share of individual draws that are right;
     `confidence` (the probability of the predicted class) and `entropy` (in nats) are means over draws.
     """
 
@@ -51,9 +51,9 @@ class AblatedInput:
 class RemovalCheck(ComparedRemovals):
     """How far out of distribution removals are for a classifier (Hase et al. 2021, Sec. 5 and Figure 2).
 
-    A drop in accuracy has two causes: the information lost with the features, and inputs unlike those
-    that the model was trained on. All removals get the same masks, so the *difference between
-    removals* is only due to the removals; verdicts are based only on that difference.
+    A drop in accuracy has two causes: the information lost with the features, and inputs unlike the training
+    data. All removals get equal masks, so the *difference between removals* is only due to the removals;
+    verdicts depend only on that difference.
 
     A removal that scores 0.02 or 0.05 lower than the best is somewhat or badly out of distribution: the
     removals that Hase et al. 2021, Sec. 5, advise against lose from 1.6 to over 10 points of accuracy.
@@ -61,18 +61,18 @@ class RemovalCheck(ComparedRemovals):
     Attributes
     ----------
     rows
-        One for each input, removal and share; share 0 is the whole input. Inputs on which any removal failed
-        are missing.
+        One row for each input, removal and share; share 0 is the whole input. Inputs on which any removal
+        failed are missing.
     measure
-        ``"accuracy"`` if labels were given, else ``"agreement"`` with the prediction for the whole input.
+        ``"accuracy"`` if labels were passed, else ``"agreement"`` with the prediction for the whole input.
     default
-        The model's default removal.
+        Default removal of the model.
     classes, draws, seed
-        The class names, the number of random masks per input and share, and the seed.
+        Class names, number of random masks per input and share, and the seed.
     skipped
-        Removals that do not apply to the model or its inputs, each with the reason.
+        Removals that do not apply to the model or its inputs, with reasons.
     trainable
-        Whether `pertinent.train`, which trains models of texts, can train the model.
+        Whether `pertinent.train`, which trains text models, can train the model.
     """
 
     _somewhat_out, _badly_out = 0.02, 0.05
@@ -91,15 +91,15 @@ class RemovalCheck(ComparedRemovals):
 
     @cached_property
     def lost(self) -> Interval:
-        """Return how much lower than on whole inputs the best removal scores at the share `half`."""
+        """Return the best removal's drop in score from whole inputs to the share `half`."""
         whole, less = (self._values("right", self.best, share) for share in (0.0, self.half))
         return base.interval(whole - less)
 
     @cached_property
     def overconfidence(self) -> Interval | None:
-        """Return the growth of confidence − accuracy of single draws from whole inputs to the share `half`.
+        """Return the increase of confidence − accuracy of individual draws from whole inputs to `half`.
 
-        In distribution, a model gets less confident as it gets less accurate. ``None`` without labels,
+        In distribution, a model becomes less confident as it becomes less accurate. ``None`` without labels,
         because agreement is not accuracy.
         """
         if self.measure == "agreement":
@@ -114,8 +114,8 @@ class RemovalCheck(ComparedRemovals):
     def needs_training(self) -> bool:
         """Return whether the model should be trained counterfactually (Hase et al. 2021, Sec. 4).
 
-        It should if, at the share `half` and with the best removal, `lost` or `overconfidence` is at
-        least 0.10, with an interval above zero and at least 20 inputs.
+        It should if, at the share `half` and with the best removal, `lost` or `overconfidence` is at least
+        0.10, with an interval above zero and at least 20 inputs.
         """
         over = self.overconfidence
         return clearly(self.lost, MUCH_LOST) or (over is not None and clearly(over, OVERCONFIDENT))
@@ -128,14 +128,14 @@ class RemovalCheck(ComparedRemovals):
         if not self.needs_training:
             return "There is no sign that the model needs counterfactual training." if self.trainable else ""
         if self.lost.mean >= MUCH_LOST and self.lost.low > 0:
-            reason = f"it loses {self.lost}, and training can recover the part due to distribution shift"
+            reason = f"it loses {self.lost}, and training can recover the loss due to distribution shift"
         else:
             over = self.overconfidence
             reason = f"its confidence exceeds its accuracy by {over} more than on whole inputs"
         if self.trainable:
             return f"Train the model counterfactually: {reason}."
         return (
-            f"Before you trust its explanations, refit the model to data in which {self.features} are "
+            f"Before you trust its explanations, refit the model on data in which {self.features} are "
             f"removed in the same way: {reason}."
         )
 
@@ -143,7 +143,7 @@ class RemovalCheck(ComparedRemovals):
         if explanation.classes != self.classes:
             raise InputError(
                 f"The checked model has the classes {', '.join(self.classes)}, but the explanation has "
-                f"{', '.join(explanation.classes)}: check the model that was explained."
+                f"{', '.join(explanation.classes)}: run the check on the explained model."
             )
         return super()._warnings(explanation)
 

@@ -27,19 +27,19 @@ from pertinent.runs.run import Run, raise_first
 from pertinent.stats import Interval, spearman
 
 HARDLY_CHANGED = 0.7
-"""Mean rank correlation from which explanations have hardly changed: a strong correlation."""
+"""Mean rank correlation from which on explanations count as hardly changed: a strong correlation."""
 
 _MOST_NAMED = 12
-"""Number of stages up to which a plot names the layers; with more, it numbers them."""
+"""Largest number of stages for which a plot names the layers; beyond it, they are numbered."""
 
 
 @dataclass(frozen=True)
 class Correlation:
-    """Spearman's correlation of an input's explanations by the original and the randomised model.
+    """Spearman's correlation between explanations of an input by the original and the randomised model.
 
-    `spearman` is the correlation of the scores, `absolute` that of their absolute values; NaN where all
-    scores of an explanation are equal. `stage` is the number of randomised layers, `input` the index of the
-    input, and `id` the user's name for it.
+    `spearman` is the correlation of the scores, `absolute` that of their absolute values; NaN if all scores
+    of an explanation are equal. `stage` is the number of randomised layers, `input` the index of the input,
+    and `id` the user's name for it.
     """
 
     input: Index
@@ -51,7 +51,7 @@ class Correlation:
 
 @dataclass(frozen=True)
 class Stage:
-    """Mean correlations after `layer`, and all layers above it, were randomised."""
+    """Mean correlations after `layer` and all layers above it were randomised."""
 
     layer: str
     spearman: Interval
@@ -71,18 +71,18 @@ class Stage:
 @base.diagnostics.register("sanity")
 @dataclass(frozen=True, kw_only=True)
 class Sanity(base.MethodDiagnostic):
-    """Change of explanations as a model's parameters are randomised (Adebayo et al. 2018).
+    """How explanations change as a model's parameters are randomised (Adebayo et al. 2018).
 
     Attributes
     ----------
     rows
-        The correlations of each input at each stage.
+        Correlations of each input at each stage.
     layers
-        The randomised layers, from the output down; each stage keeps those before it random.
+        Randomised layers, from the output down; each stage keeps the layers before it randomised.
     n_layers
-        The number of layers of the model.
+        Number of layers of the model.
     seed
-        The seed of the random parameters and of the method.
+        Seed of the random parameters and of the method.
     """
 
     rows: tuple[Correlation, ...]
@@ -104,13 +104,13 @@ class Sanity(base.MethodDiagnostic):
     def passed(self) -> bool:
         """Return whether both mean correlations are below 0.7 at the last stage.
 
-        The check fails where a correlation is undefined.
+        The check fails if a correlation is undefined.
         """
         return all(mean.mean < HARDLY_CHANGED for mean in self.stages[-1].correlations.values())
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Return the reasons why the check fails, and the warnings of the run."""
+        """Return the reasons for failing the check, and the warnings of the run."""
         return (*self._complaints(), *self.run_warnings)
 
     def _complaints(self) -> Iterator[str]:
@@ -132,17 +132,17 @@ class Sanity(base.MethodDiagnostic):
                 )
 
     def check_fields(self) -> None:
-        """Raise an `InputError` unless each row belongs to a stage, and has another input or stage."""
+        """Raise an `InputError` unless each row belongs to a stage, with distinct inputs and stages."""
         super().check_fields()
         n = len(self.layers)
         expect(n > 0, "layers", "at least one", self.layers)
         last = max(row.stage for row in self.rows)
         expect(last <= n, "stage", f"from 1 to {n}", last)
         distinct = len({(row.input, row.stage) for row in self.rows}) == len(self.rows)
-        expect(distinct, "rows", "each of another input and stage", f"{len(self.rows)} rows")
+        expect(distinct, "rows", "with distinct inputs and stages", f"{len(self.rows)} rows")
 
     def conclusions(self) -> dict[str, Any]:
-        """Return the mean correlations of every stage, and whether the check was passed."""
+        """Return the mean correlations of every stage, and whether the check passed."""
         means = [(stage.layer, stage.spearman.mean, stage.absolute.mean) for stage in self.stages]
         return {"means": means, "passed": self.passed}
 
@@ -182,7 +182,7 @@ class Sanity(base.MethodDiagnostic):
             )
 
     def chart(self) -> base.Chart:
-        """Return the rank correlations at each stage, of scores and of absolute scores (Figure 4)."""
+        """Return the rank correlations of scores and absolute scores at each stage (Figure 4)."""
         is_named = len(self.layers) <= _MOST_NAMED
         ticks = {
             float(x): ".".join(layer.split(".")[-2:]) if is_named else str(x)
@@ -226,12 +226,12 @@ def sanity(
     progress: Callback | bool | None = None,
     **words: Any,
 ) -> Sanity:
-    """Compare explanations of a model with those after its parameters were randomised.
+    """Compare explanations of a model before and after its parameters are randomised.
 
     An explanation of a model must change when what the model has learned is destroyed. Each stage randomises
-    one more layer, from the output down, and measures Spearman's correlation with the explanation of
-    the original model (Adebayo et al. 2018, Sec. 3; Hsieh et al. 2021, App. I). The class that the original
-    model predicts is explained at all stages. The model itself is never changed: a copy is randomised.
+    one more layer, from the output down, and measures Spearman's correlation with the explanation of the
+    original model (Adebayo et al. 2018, Sec. 3; Hsieh et al. 2021, App. I). The class predicted by the
+    original model is explained at all stages. The model is never modified: a copy is randomised.
 
     Parameters
     ----------
@@ -240,28 +240,24 @@ def sanity(
     inputs, method
         As in `explain`.
     layers
-        The layers to randomise: ``"cascading"`` for all of them, one more at each stage,
-        ``"last"`` for only the last, or names of modules such as ``"encoder.layer.1"``. Of several
-        names one more is randomised at each stage. Hsieh et al. 2021, Table 7, randomise only the
-        last.
+        Layers to randomise: ``"cascading"`` for all layers, one more at each stage; ``"last"`` for only the
+        last layer, as in Hsieh et al. 2021, Table 7; or names of modules such as ``"encoder.layer.1"``, of
+        which one more is randomised at each stage.
     ids, batch_size, cluster, progress
-        As in `explain`. The model is needed in this process, too: its copies are randomised here, and workers
-        are restarted for each stage.
+        As in `explain`. The model is also needed in this process, because its copies are randomised here;
+        workers are restarted for each stage.
     **words
         Other arguments of `explain`, such as ``budget=200``, and settings of the method, such as
         ``samples=25``. The `seed` also draws the random parameters.
 
-    Notes
-    -----
-    Layers are taken in the order in which the model registers its modules, the last first; the order of use
-    in the forward pass is unknown, but the same in most models. A member of a ``Sequential`` or
-    ``ModuleList``, such as a block of a transformer, is one layer; elsewhere each module with its own
-    parameters. A layer is initialised by its modules' ``reset_parameters``; parameters of modules without it
-    are permuted.
+    Notes ----- Layers are taken in reverse order of registration of the model's modules; the order of use in
+    the forward pass is unknown, but the same in most models. A member of a ``Sequential`` or ``ModuleList``,
+    such as a transformer block, is one layer; elsewhere each module with direct parameters. A layer is
+    initialised by its modules' ``reset_parameters``; parameters of modules without that method are permuted.
 
-    The intervals are over inputs, for one draw of random parameters: use another `seed` to see how much that
-    matters. The result warns that explanations hardly changed if a mean correlation is at least 0.7 at the
-    last stage.
+    The intervals are over inputs, for one draw of random parameters: use another `seed` to see how much the
+    draw matters. The result warns that explanations hardly changed if a mean correlation is at least 0.7 at
+    the last stage.
 
     Examples
     --------
@@ -282,7 +278,7 @@ def sanity(
     originals = explain_all(run, [request])
     if not len(originals):
         raise_first(originals.failures, "explained")
-    # Lazy layers have no parameters, and the output may be unknown, before the model has answered.
+    # Before the model has answered, lazy layers have no parameters and the output may be unknown.
     copied = RandomisedModel(run.model, request.seed)
     target = tuple(e.target for e in originals) if request.method.traits.any_target else None
     same_targets = replace(request, target=target, features=None)
@@ -310,7 +306,7 @@ def sanity(
 
 
 def correlation(original: Explanation, randomised: Explanation, stage: int) -> Correlation:
-    """Compute the rank correlations of two explanations of the same input and target."""
+    """Compute the rank correlations between two explanations of the same input and target."""
     scores = np.stack([original.scores, randomised.scores])
     return Correlation(original.index, stage, _spearman(scores), _spearman(np.abs(scores)), original.id)
 

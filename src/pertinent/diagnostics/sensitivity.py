@@ -1,4 +1,4 @@
-"""Sensitivity: change of the chosen features when the input changes a little (Hsieh et al. 2021)."""
+"""Sensitivity: change of the chosen features under small changes of the input (Hsieh et al. 2021)."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from pertinent.runs.request import Method, Request
 from pertinent.runs.run import Run, raise_first
 
 MEASURE = "set-sensitivity"
-"""The name of the measure of an evaluation."""
+"""Name of the measure in an evaluation."""
 
 
 @dataclass(frozen=True)
 class Ball:
-    """Distribution of neighbours of an input: `samples` points, uniform in the ball of a `radius`."""
+    """A distribution of neighbours of an input: `samples` points, uniform in the ball of a `radius`."""
 
     radius: float
     samples: int
@@ -43,14 +43,15 @@ class Ball:
         rng = generator(self.seed, MEASURE, input.fingerprint)
         if not isinstance(input, ArrayInput) or input.without_numbers():
             raise InputError(
-                f"Set sensitivity needs images or table rows of numbers, got {input.kind} input: it adds "
+                f"`inputs` must be images or numeric table rows, got {input.kind} input: set sensitivity "
+                "adds "
                 "small random numbers to an input."
             )
         steps = self.steps(rng, input.array.size).reshape(-1, *input.array.shape)
         return [input.shift(step * input.units(model.background)) for step in steps]
 
     def steps(self, rng: np.random.Generator, d: int) -> Floats:
-        """Draw points of the ball around 0, (samples, d)."""
+        """Draw points in the ball around 0, (samples, d)."""
         if self.norm == "linf":
             return rng.uniform(-self.radius, self.radius, (self.samples, d))
         points = rng.normal(size=(self.samples, d))
@@ -75,33 +76,33 @@ def sensitivity(
     progress: Callback | bool | None = None,
     **words: Any,
 ) -> Evaluation:
-    r"""Measure how much the chosen features change when the input changes a little.
+    r"""Measure how much the chosen features change under small changes of the input.
 
     The set sensitivity (Hsieh et al. 2021, Def. J.1) is the largest share of the features chosen for an input
     x that are not chosen for a random neighbour y. It is 0 if the same features are chosen for all
-    neighbours, and 1 if none of them is chosen for some neighbour. Lower is better, but a method that always
-    chooses the same features also scores 0.
+    neighbours, and 1 if some neighbour shares none of them. Lower is better, but a method that always chooses
+    the same features also scores 0.
 
     :math:`\max_{\|y - x\| \le r} 1 - |\Phi(f, y) \cap \Phi(f, x)| / |\Phi(f, x)|`
 
     Parameters
     ----------
     model, inputs
-        As in `explain`; the inputs must be images or table rows of numbers.
+        As in `explain`; the inputs must be images or numeric table rows.
     methods
         As in `compare`.
     radius
-        The largest distance of a neighbour y from the input x; for table rows in standard deviations of the
+        Largest distance between a neighbour y and the input x; for table rows in standard deviations of the
         background's columns, if there is a background.
     samples
-        The number of neighbours, drawn uniformly. The measure grows with it: compare methods with the same
-        number.
+        Number of neighbours, drawn uniformly. The measure increases with it, so compare methods with equal
+        numbers.
     norm
-        The norm of y − x. Pixel values are clipped to their range.
+        Norm of y − x. Pixel values are clipped to their range.
     sparsity
-        The share of features to choose, or several.
+        Share of features to choose, or several shares.
     seed
-        The seed of the neighbours and of the methods.
+        Seed of the neighbours and of the methods.
     ids, batch_size, cluster, progress
         As in `explain`.
     **words
@@ -111,12 +112,10 @@ def sensitivity(
     Returns
     -------
     Evaluation
-        The values of ``"set-sensitivity"``, with intervals over inputs and differences between methods.
+        Values of ``"set-sensitivity"``, with intervals over inputs and differences between methods.
 
-    Notes
-    -----
-    Eqn. 12 prints :math:`1 - \max`, which would be 0 if any y has the same features; the text below it
-    describes :math:`1 - \min`, which is computed here.
+    Notes ----- Eqn. 12 prints :math:`1 - \max`, which would be 0 if any y has the same features; the text
+    below it describes :math:`1 - \min`, which is computed here.
 
     Examples
     --------
@@ -134,7 +133,7 @@ def sensitivity(
     ball = Ball(radius, samples, norm, seed)
     explanations: list[Explanation] = []
     failures: list[Failure] = []
-    # A `Request` keeps its own sparsities and seed.
+    # A `Request` keeps its sparsities and seed.
     requests = [m if isinstance(m, Request) else Request.from_keywords(m, words) for m in named]
     for request in requests:
         name = request.method.name if len(requests) > 1 else None

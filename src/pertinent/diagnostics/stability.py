@@ -1,4 +1,4 @@
-"""Stability: agreement of explanations of the same inputs with different seeds (Yang et al. 2023)."""
+"""Stability: agreement between explanations of the same inputs with different seeds (Yang et al. 2023)."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ SeedCount: TypeAlias = Annotated[int, Range(at_least=2), Range(at_most=1000)]
 
 @dataclass(frozen=True)
 class SeedAgreement:
-    """Agreement of the explanations of one input with several seeds (Yang et al. 2023, Sec. 4).
+    """Agreement between explanations of one input with several seeds (Yang et al. 2023, Sec. 4).
 
     Means over all pairs of seeds: `spearman` is the rank correlation of the scores, `top_5` and `top_10` are
-    the shares of the top features in common, and `mse` is the mean squared difference of the scores. They are
-    NaN where undefined: `spearman` if a seed's scores are constant, `top_k` of k features or fewer.
+    the shares of common top features, and `mse` is the mean squared difference of the scores. Undefined
+    values are NaN: `spearman` if a seed's scores are constant, `top_k` with k or fewer features.
 
     `input` is the index of the input, `id` the user's name for it, and `features` its number of features;
     `evaluations` and `seconds` are the mean cost of one explanation.
@@ -56,7 +56,7 @@ class SeedAgreement:
 
 
 def agreement(explanations: Sequence[Explanation]) -> SeedAgreement:
-    """Measure the agreement of explanations of one input and target, one for each seed."""
+    """Measure the agreement between explanations of one input and target, one per seed."""
     first = explanations[0]
     scores = np.stack([e.scores for e in explanations])
     rankings = [e.ranking.tolist() for e in explanations]
@@ -76,9 +76,9 @@ def agreement(explanations: Sequence[Explanation]) -> SeedAgreement:
 
 
 def top_in_common(rankings: Sequence[Sequence[int]], k: int) -> float:
-    """Compute the share of the first k features in common, averaged over all pairs of rankings.
+    """Compute the share of common features among the first k, averaged over all pairs of rankings.
 
-    NaN for rankings of k features or fewer, which all have the same first k.
+    NaN for rankings of k or fewer features, which all have the same first k.
 
     >>> top_in_common([[0, 1, 2, 3], [3, 1, 0, 2]], 2)
     0.5
@@ -115,7 +115,7 @@ _MEASURES = {
     "evaluations": ("evaluations", ",.0f"),
     "seconds": ("seconds", ".2g"),
 }
-"""The measures of a `SeedAgreement`, each with its heading and format."""
+"""Measures of a `SeedAgreement`, with their headings and formats."""
 
 _WHY_MISSING = {
     "spearman": "a seed gave all their features the same score",
@@ -124,12 +124,12 @@ _WHY_MISSING = {
 }
 
 _SHORTEST = 10
-"""Inputs with fewer features form group 0; the lower bound of each further group is twice the last."""
+"""Inputs with fewer features form group 0; each further group's lower bound is twice the last."""
 
 
 @dataclass(frozen=True)
 class LengthGroup:
-    """Inputs with `low` to `high` features, and the mean of each measure over them."""
+    """Inputs with `low` to `high` features, and the mean of each measure over these inputs."""
 
     number: int
     inputs: int
@@ -152,14 +152,14 @@ class LengthGroup:
 @base.diagnostics.register("stability")
 @dataclass(frozen=True, kw_only=True)
 class Stability(base.MethodDiagnostic):
-    """Agreement of explanations of the same inputs with different seeds (Yang et al. 2023, Sec. 4).
+    """Agreement between explanations of the same inputs with different seeds (Yang et al. 2023, Sec. 4).
 
     Attributes
     ----------
     rows
-        The agreement on each input that was explained with every seed.
+        Agreement for each input that was explained with every seed.
     seeds
-        The seeds, from 0.
+        The seeds, starting from 0.
     """
 
     rows: tuple[SeedAgreement, ...]
@@ -175,9 +175,9 @@ class Stability(base.MethodDiagnostic):
 
     @cached_property
     def by_length(self) -> list[LengthGroup]:
-        """Return the means for inputs of 1–9, 10–19, 20–39, 40–79 … features, the shortest first.
+        """Return the means for inputs of 1–9, 10–19, 20–39, 40–79 … features, shortest first.
 
-        The groups do not depend on the inputs, so that two methods can be compared.
+        The groups do not depend on the inputs, so methods can be compared.
         """
         groups: dict[int, list[SeedAgreement]] = {}
         for row in sorted(self.rows, key=lambda row: row.features):
@@ -188,14 +188,14 @@ class Stability(base.MethodDiagnostic):
         """Raise an `InputError` unless seeds and inputs are distinct."""
         super().check_fields()
         expect(len(set(self.seeds)) == len(self.seeds) > 1, "seeds", "at least 2, all different", self.seeds)
-        expect(self.inputs == len(self.rows), "rows", "each of another input", f"{len(self.rows)} rows")
+        expect(self.inputs == len(self.rows), "rows", "with distinct inputs", f"{len(self.rows)} rows")
 
     def conclusions(self) -> dict[str, Any]:
         """Return the mean of each measure."""
         return {"means": {name: interval.mean for name, interval in self.summary.items()}}
 
     def table(self) -> base.DiagnosticTable:
-        """Return a row for all inputs, and one for each group of lengths."""
+        """Return a row for all inputs, and one for each length group."""
         rows = [_table_row(str(group), group.inputs, group.measures) for group in self.by_length]
         total = [_table_row("all", self.inputs, self.summary)] if len(rows) > 1 else []
         return base.DiagnosticTable(
@@ -208,7 +208,7 @@ class Stability(base.MethodDiagnostic):
     def _notes(self) -> Iterator[str]:
         yield (
             f"{len(self.seeds)} seeds, all pairs; removal {self.removal}; {self.features}. "
-            "Top 5 and 10: share in common. Evaluations and model seconds: per explanation. "
+            "Top 5 and 10: share of common features. Evaluations and model seconds: per explanation. "
             "95% bootstrap intervals over inputs."
         )
         yield from base.few_inputs(self.inputs)
@@ -219,7 +219,7 @@ class Stability(base.MethodDiagnostic):
                 yield f"Missing from {heading}: {missing:,} of {self.inputs:,} inputs, because {reason}."
 
     def chart(self) -> base.Chart:
-        """Return Spearman's correlation against the number of features (Figure 3)."""
+        """Return Spearman's correlation by number of features (Figure 3)."""
         intervals = {float(group.number): group.measures["spearman"] for group in self.by_length}
         line = base.Line(self.name, {x: interval for x, interval in intervals.items() if interval.n})
         return base.Chart(
@@ -243,7 +243,7 @@ def _summary(rows: Sequence[SeedAgreement]) -> dict[str, Interval]:
 
 
 def _table_row(name: str, inputs: int, measures: Mapping[str, Interval]) -> base.TableRow:
-    """Return a row with bounds for Spearman's correlation, the paper's main measure, and means for others."""
+    """Return a row with bounds for Spearman's correlation (the paper's main measure) and means."""
     cells = {measure: base.cell(measures[measure], form) for measure, (_, form) in _MEASURES.items()}
     means = ((mean, "") for measure, (mean, _) in cells.items() if measure != "spearman")
     return base.TableRow(name, ((f"{inputs:,}", ""), cells["spearman"], *means))
@@ -262,28 +262,26 @@ def stability(
     progress: Callback | bool | None = None,
     **words: Any,
 ) -> Stability:
-    """Explain the same inputs with several seeds, and measure the agreement of the explanations.
+    """Explain the same inputs with several seeds and measure how much the explanations agree.
 
-    For each input, over all pairs of seeds: Spearman's correlation of the scores, the share of the top
-    5 and top 10 features in common, and the mean squared difference (Yang et al. 2023, Sec. 4, Tables
-    1 and 2). The method and a random removal draw by the seed; the target is the same for all seeds.
+    For each input, over all pairs of seeds: Spearman's correlation of the scores, the share of common top 5
+    and top 10 features, and the mean squared difference (Yang et al. 2023, Sec. 4, Tables 1 and 2). The seed
+    determines the draws of the method and of a random removal; the target is the same for all seeds.
 
     Parameters
     ----------
     model, inputs, method
         As in `explain`.
     seeds
-        The number of seeds, at least 2: 0, 1, 2 ….
+        Number of seeds, at least 2: 0, 1, 2 ….
     ids, batch_size, cluster, progress
         As in `explain`.
     **words
         Other arguments of `explain`, such as ``budget=200``, and settings of the method, such as
         ``samples=25``.
 
-    Notes
-    -----
-    The top features are those of `Explanation.top`: as in the paper, the highest scores instead of the
-    largest magnitudes, except for plain values. The paper reports the number of features in common, this
+    Notes ----- The top features are those of `Explanation.top`: as in the paper, the highest scores instead
+    of the largest magnitudes, except for plain values. The paper reports the number of common features, this
     function the share. The authors' code ignores pairs with a large difference; this function uses all pairs.
 
     Examples
@@ -296,7 +294,7 @@ def stability(
     """
     options: dict[str, Any] = {"ids": ids, "batch_size": batch_size, "progress": progress}
     run = Run.from_arguments(model, inputs, "stability", cluster=cluster, **options)
-    require("seed" not in words, "seed", "omitted: set the number of seeds by `seeds`", words.get("seed"))
+    require("seed" not in words, "seed", "omitted: `seeds` sets the number of seeds", words.get("seed"))
     request = Request.from_keywords(method, words)
     explanations = explain_all(run, [replace(request, seed=seed) for seed in range(seeds)])
     failures = {failure.index: failure for failure in reversed(explanations.failures)}
@@ -325,7 +323,7 @@ def _different_targets(explanations: Sequence[Explanation]) -> Failure:
     first = explanations[0]
     names = ", ".join(sorted({e.target_name for e in explanations}))
     error = InputError(
-        f"The model is random: it predicted {names} for the same input, and scores of different targets "
+        f"The model is random: it predicted {names} for the same input, but scores of different targets "
         "cannot be compared. Set `target`."
     )
     return Failure(first.index, str(error), error=error, id=first.id)

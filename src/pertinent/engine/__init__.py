@@ -1,1 +1,1 @@
-"""One engine runs many algorithms together and turns their questions into full batches."""
+"""The engine runs many algorithms concurrently and combines their questions into full batches."""

@@ -1,4 +1,4 @@
-"""The cache of the model's answers for the inputs of running jobs."""
+"""Cache of the model's answers for the inputs of running jobs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _PYTHON_OBJECTS = 250
 
 
 class Cache:
-    """Answers by input, kind of question and row. The meter does not see whether an answer is cached.
+    """Answers by input, question type and row. The meter does not see whether an answer is cached.
 
-    The answers for an input are dropped when the last job on it ends: otherwise small objects scattered
-    between batches fragment the memory. If all answers take more than `most_bytes`, the least recently used
-    input is dropped.
+    The answers for an input are dropped when its last job ends; otherwise small objects scattered between
+    batches fragment the memory. If all answers take more than `most_bytes`, the least recently used input is
+    dropped.
     """
 
     def __init__(self, most_bytes: int = 64 * 2**20) -> None:
@@ -26,24 +26,24 @@ class Cache:
         self._held: Counter[bytes] = Counter()
 
     def open(self, name: bytes) -> None:
-        """Count a job on this input that starts."""
+        """Count a new job on this input."""
         self._jobs[name] += 1
 
     def close(self, name: bytes) -> None:
-        """Count down a job on this input that has ended."""
+        """Uncount a finished job on this input."""
         self._jobs[name] -= 1
         if not self._jobs[name]:
             del self._jobs[name]
             self._forget(name)
 
     def answers_for(self, name: bytes, kind: type) -> dict[Hashable, Any]:
-        """Return the cached answers for an input and kind of question, by row."""
+        """Return the cached answers for an input and question type, by row."""
         answers = self._inputs.setdefault(name, {}).setdefault(kind, {})
         self._inputs.move_to_end(name)
         return answers
 
     def add(self, name: bytes, kind: type, keys: Sequence[Hashable], answers: Sequence[Any]) -> None:
-        """Cache the answers to these rows, if a job on the input is still running."""
+        """Cache the answers to these rows if a job on the input is still running."""
         if not self._jobs[name]:
             return
         cached = self.answers_for(name, kind)

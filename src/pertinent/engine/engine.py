@@ -29,27 +29,31 @@ from pertinent.models.base import Answer, Model
 logger = logging.getLogger(__name__)
 
 BACKLOG = 16
-"""Number of batches of waiting rows, for each batch in flight, above which no job is started: this backlog
-has enough rows of equal length."""
+"""Number of waiting batches, per batch in flight, above which no job is started.
+
+This backlog has enough rows of equal length.
+"""
 
 UNANSWERED = 16
-"""Number of jobs, for each batch in flight, that may wait for their first answer. First questions are small:
-without this limit far too many jobs would be started before the backlog grows."""
+"""Number of jobs, per batch in flight, that may wait for their first answer.
+
+First questions are small, so without this limit too many jobs would be started before the backlog grows.
+"""
 
 LEAST_WAIT, LONGEST_WAIT = 0.01, 0.25
-"""Seconds that may be spent on pulling jobs from a stream between two batches: as long as a batch takes,
-within these limits."""
+"""Seconds to spend on pulling jobs from a stream between two batches: the duration of a batch, within these
+limits."""
 
 COMPUTING = 2
-"""Number of computing algorithms, for each core, above which no job is started."""
+"""Number of computing algorithms, per core, above which no job is started."""
 
 WAITING = object()
-"""Stands for an answer that is not available yet."""
+"""Placeholder for an answer that is not available yet."""
 
 
 @dataclass
 class _Flight:
-    """A batch on the device: its chunks by question, its parts as the model gets them, and the answer."""
+    """A batch on the device: its chunks by question, its parts as passed to the model, and the answer."""
 
     chunks: dict[OpenQuestion, list[Chunk]]
     parts: list[BatchPart]
@@ -59,21 +63,21 @@ class _Flight:
 class Engine:
     """Runs jobs over one model; jobs may be submitted and cancelled at any time.
 
-    Algorithms are generators that yield questions and are sent answers. The engine advances every algorithm
-    that has its answer, collects the questions, and puts rows of the same kind and similar cost into one
-    batch, whatever their input, explainer, seed or sparsity. An error in a question is raised in the
-    algorithm that yielded it. The failure of one algorithm does not affect the others.
+    Algorithms are generators that yield questions and receive answers. The engine advances every algorithm
+    whose answer is available, collects the questions, and combines rows of the same kind and similar cost
+    into batches, whatever their input, explainer, seed or sparsity. An error in a question is raised in the
+    algorithm that yielded it. A failing algorithm does not affect the others.
 
     All methods must be called from the same thread.
 
     Parameters
     ----------
     batch_size
-        The largest cost of a batch, in the model's unit; by default determined during the run.
+        Largest cost of a batch, in the model's unit; by default determined during the run.
     progress
         Called by `run` when answers have arrived.
     on_partial
-        Called by `step` with each partial finding that an algorithm publishes.
+        Called by `step` with each partial finding.
     """
 
     def __init__(
@@ -123,7 +127,7 @@ class Engine:
 
     @property
     def is_busy(self) -> bool:
-        """Return whether a job is running, or has ended since the last `step`."""
+        """Return whether a job is running or has ended since the last `step`."""
         return bool(self._open or self._done) or self._source is not None
 
     @property
@@ -135,7 +139,7 @@ class Engine:
         return self._unanswered < UNANSWERED * in_flight and self._scheduler.backlog < BACKLOG * in_flight
 
     def submit(self, job: Job) -> int:
-        """Start a job, and return the number by which it can be cancelled."""
+        """Start a job and return its number, which `cancel` accepts."""
         run = JobRun(job, job.algorithm)
         self._open[run.number] = run
         self._unanswered += 1
@@ -148,10 +152,10 @@ class Engine:
         return self._open[number].rows if number in self._open else 0
 
     def cancel(self, number: int) -> bool:
-        """Cancel a job, and return whether it was still running.
+        """Cancel a job and return whether it was still running.
 
-        Its waiting questions and cached answers are freed immediately; answers that are being computed are
-        discarded when they arrive.
+        Its waiting questions and cached answers are freed immediately; answers in progress are discarded when
+        they arrive.
         """
         run = self._open.pop(number, None)
         if run is None:
@@ -162,14 +166,17 @@ class Engine:
         return True
 
     def step(self) -> list[JobResult]:
-        """Work until answers have arrived or a job has ended; return the jobs that have ended.
+        """Work until answers arrive or a job ends, and return the jobs that have ended.
 
-        Partial findings are passed to `on_partial`, which may cancel jobs. The list is empty if no job runs.
+        Partial findings are passed to `on_partial`, which may cancel jobs. The list is empty if no job is
+        running.
         """
-        if self._pools is None and self.model.in_flight > 1:  # only once: it takes as long as a small batch
+        if (
+            self._pools is None and self.model.in_flight > 1
+        ):  # only once, because it takes as long as a small batch
             self._pools = ThreadpoolController()
         rows = self.rows
-        # While a device computes, arithmetic here uses one thread: idle threads of a pool spin for a while,
+        # While a device computes, arithmetic here uses one thread: idle threads of a pool spin for a while
         # and slow down the thread that feeds the device.
         with self._pools.limit(limits=1) if self._pools else nullcontext():
             while not self._done and not self._published and self.rows == rows and self._work():
@@ -180,10 +187,10 @@ class Engine:
         return done
 
     def run(self, jobs: Iterable[Job | JobResult], total: int | None = None) -> Iterator[JobResult]:
-        """Run jobs, which are pulled one by one as they are needed; yield each when it ends.
+        """Run jobs, pulled one by one as needed, and yield each when it ends.
 
-        A `JobResult` in place of a job is yielded unchanged. Without a `total` the jobs are a stream: while
-        other jobs can go on, the next one is waited for at most as long as a batch takes.
+        A `JobResult` in place of a job is yielded unchanged. Without a `total`, the jobs are a stream: while
+        other jobs can proceed, the engine waits for the next one no longer than a batch takes.
         """
         self._source, self._is_stream = iter(jobs), total is None
         done = failed = 0
@@ -198,7 +205,7 @@ class Engine:
             self._reset()
 
     def _work(self) -> bool:
-        """Do the most urgent step, work for the device first; return whether there was anything to do."""
+        """Do the most urgent step, feeding the device first; return whether there was anything to do."""
         self._gather()
         if self._is_back():
             self._collect()
@@ -221,14 +228,14 @@ class Engine:
         return True
 
     def _gather(self) -> None:
-        """Queue the algorithms whose arithmetic is done."""
+        """Queue the algorithms whose arithmetic has finished."""
         for future in [future for future in self._computing if future.done()]:
             run, error = self._computing.pop(future), future.exception()
             if not run.ended:
                 self._ready.append((run, None if error else future.result(), error))  # type: ignore[arg-type]
 
     def _compute(self, run: JobRun, ask: Compute) -> Any:
-        """Start arithmetic in another thread if the model runs on a device, else do it now."""
+        """Start arithmetic in another thread if the model runs on a device; otherwise do it now."""
         if self.model.in_flight == 1:
             return ask.compute()
         if self._threads is None:
@@ -239,12 +246,12 @@ class Engine:
 
     @property
     def _is_slow(self) -> bool:
-        """Return whether waiting for the next job of a stream would delay a batch for too long."""
+        """Return whether waiting for a stream's next job would delay a batch too long."""
         allowed = max(LEAST_WAIT, min(LONGEST_WAIT, self._last_batch))
         return self._is_stream and self._pulling + self._last_pull > allowed
 
     def _pull(self, source: Iterator[Job | JobResult]) -> None:
-        """Start the next job, if there is one left."""
+        """Start the next job, if any."""
         begin = time.perf_counter()
         job = next(source, None)
         self._last_pull = time.perf_counter() - begin
@@ -259,14 +266,14 @@ class Engine:
     # -- algorithms ----------------------------------------------------------------------------
 
     def _advance(self, run: JobRun, answer: Any, error: Exception | None) -> None:
-        """Send an answer or an error to an algorithm, until it yields a question whose answer must wait."""
+        """Send an answer or error to an algorithm until it yields a question that must wait."""
         while not run.ended:
             try:
                 ask = run.algorithm.send(answer) if error is None else run.algorithm.throw(error)
             except StopIteration as stop:
                 return self._finish(run, stop.value)
             except MemoryError as full:
-                reason = f"There is not enough memory for this number of samples: request fewer. ({full})"
+                reason = f"There is not enough memory for this number of samples: use fewer. ({full})"
                 return self._fail(run, _caused(BudgetError(reason), full))
             except Exception as failure:  # noqa: BLE001  the other inputs go on
                 return self._fail(run, failure)
@@ -280,7 +287,7 @@ class Engine:
         return None
 
     def _receive(self, run: JobRun, ask: Ask) -> Any:
-        """Process what an algorithm has yielded; return the answer, or `WAITING`."""
+        """Process what an algorithm has yielded; return the answer or `WAITING`."""
         if isinstance(ask, Question):
             return self._enqueue(run, ask)
         if isinstance(ask, Publish):
@@ -312,7 +319,7 @@ class Engine:
         return WAITING
 
     def _finish(self, run: JobRun, result: Any) -> None:
-        """End a run that returned; answer its fork if it was the last branch."""
+        """End a run that returned; answer its fork after the last branch."""
         run.ended, run.result = True, result
         parent = run.parent
         if parent is None:
@@ -340,7 +347,7 @@ class Engine:
         for run in reversed(tree):
             try:
                 run.algorithm.close()
-            except Exception:  # the others must be closed, too
+            except Exception:  # the others must be closed too
                 logger.exception("An algorithm raised an error while it was closed.")
 
     def _end(self, root: JobRun, result: Any, error: Exception | None) -> None:
@@ -354,7 +361,7 @@ class Engine:
         self.cache.close(root.job.name)
 
     def _note_first_answer(self, root: JobRun) -> None:
-        """Count down the unanswered jobs when a job gets its first answer or ends without one."""
+        """Update the number of unanswered jobs when a job gets its first answer or ends without one."""
         if not root.answered:
             root.answered = True
             self._unanswered -= 1
@@ -362,10 +369,10 @@ class Engine:
     # -- batches -------------------------------------------------------------------------------
 
     def _launch_if_worthwhile(self) -> bool:
-        """Launch a full batch, or a good one if the device will idle soon; return whether there was one."""
+        """Launch a full batch, or a good one if the device will soon be idle; return whether one existed."""
         if len(self._flights) >= self.model.in_flight or not self._scheduler.cost:
             return False
-        # A device that has no other batch after the current one will idle soon.
+        # A device with no batch after the current one will soon be idle.
         about_to_idle = self.model.in_flight > 1 and len(self._flights) < 2
         chunks = self._scheduler.pop_batch(GOOD if about_to_idle else FULL)
         if chunks:
@@ -374,11 +381,11 @@ class Engine:
 
     @property
     def _is_worth_launching_behind(self) -> bool:
-        """Return whether the backlog is large enough to queue another batch, good or not, on the device."""
+        """Return whether the backlog justifies queueing another batch, good or not, on the device."""
         return 2 * len(self._flights) < self.model.in_flight and self._scheduler.backlog >= 0.5
 
     def _launch(self, chunks: list[Chunk]) -> None:
-        """Put a batch on the device."""
+        """Submit a batch to the device."""
         self._pulling = 0.0
         try:
             self._flights.append(self._submit(chunks))
@@ -390,8 +397,8 @@ class Engine:
         for chunk in chunks:
             by_question[chunk.open].append(chunk)
         parts = [
-            question.part(np.concatenate([chunk.rows for chunk in own]))
-            for question, own in by_question.items()
+            question.part(np.concatenate([chunk.rows for chunk in question_chunks]))
+            for question, question_chunks in by_question.items()
         ]
         kind, size, total = chunks[0].kind, self.batch_sizes[chunks[0].kind], sum(c.total for c in chunks)
         n_pieces = _n_pieces(chunks)
@@ -402,14 +409,14 @@ class Engine:
             return _Flight(by_question, parts, kind.submit(self.model, parts))
 
     def _is_back(self) -> bool:
-        """Return whether the oldest batch is answered or has failed, so that it can be collected."""
+        """Return whether the oldest batch has been answered or has failed, so it can be collected."""
         try:
             return bool(self._flights) and self._flights[0].answer.done()
         except Exception:  # noqa: BLE001  raised again and handled when the batch is collected
             return True
 
     def _collect(self) -> None:
-        """Wait for the oldest batch, and deliver its answers."""
+        """Wait for the oldest batch and deliver its answers."""
         flight = self._flights.popleft()
         try:
             self._deliver_batch(flight)
@@ -441,16 +448,16 @@ class Engine:
         if question.withdrawn:
             return
         question.n_missing -= len(keys)
-        asked, run = question.question, question.run
-        in_order = question.n_missing == 0 and not question.answers and keys == asked.keys
+        ask, run = question.question, question.run
+        in_order = question.n_missing == 0 and not question.answers and keys == ask.keys
         if not in_order:
             question.answers.update(zip(keys, answers, strict=True))
         if question.n_missing == 0:
             run.question = None
             answer = error = None
             try:
-                ordered = list(answers) if in_order else [question.answers[key] for key in asked.keys]
-                answer = asked.assemble(self.model, run.job.input, ordered)
+                ordered = list(answers) if in_order else [question.answers[key] for key in ask.keys]
+                answer = ask.assemble(self.model, run.job.input, ordered)
             except Exception as raised:  # noqa: BLE001  raised in the algorithm
                 error = raised
             self._ready.append((run, answer, error))
@@ -492,7 +499,7 @@ class Engine:
 def _chunks(
     question: OpenQuestion, group: Hashable, rows: Ints, keys: list[Hashable], costs: Ints
 ) -> Iterator[Chunk]:
-    """Yield a chunk for each cost of the rows of a question."""
+    """Yield a chunk for each distinct cost among a question's rows."""
     if (costs == costs[0]).all():
         yield Chunk(question, group, rows, keys, int(costs[0]))
         return
@@ -502,7 +509,7 @@ def _chunks(
 
 
 def _n_pieces(chunks: Sequence[Chunk]) -> int:
-    """Return the number of pieces into which a batch of a single row can be divided; 1 for other batches."""
+    """Return the number of pieces into which a one-row batch can be split; 1 for other batches."""
     first = chunks[0]
     if len(chunks) > 1 or len(first.keys) > 1:
         return 1
@@ -510,6 +517,6 @@ def _n_pieces(chunks: Sequence[Chunk]) -> int:
 
 
 def _caused(error: PertinentError, cause: Exception) -> PertinentError:
-    """Return the error with a cause, as ``raise error from cause`` sets it."""
+    """Return the error with a cause, as ``raise error from cause`` does."""
     error.__cause__ = cause
     return error

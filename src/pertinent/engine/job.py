@@ -1,4 +1,4 @@
-"""Jobs, their running algorithms, and the questions that the algorithms wait on."""
+"""Jobs, their running algorithms, and the questions they wait on."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pertinent.removals.base import Removal
 
 @dataclass
 class Job:
-    """An algorithm on an input; `key` identifies it in the `JobResult`."""
+    """An algorithm and its input; `key` identifies it in the `JobResult`."""
 
     key: Any
     input: Input
@@ -27,16 +27,16 @@ class Job:
 
     @cached_property
     def name(self) -> bytes:
-        """Return the key for cached answers, which with the question determines them."""
+        """Return the cache key, which together with the question determines the answers."""
         seed = str(self.seed).encode() if self.removal.is_random else b""
         return self.input.fingerprint + self.removal.fingerprint + seed
 
 
 @dataclass(frozen=True)
 class JobResult:
-    """The result of a job, or the error that ended it.
+    """A job's result, or the error that ended it.
 
-    `seconds` is the time of the model: the job's share of its batches.
+    `seconds` is the model time: the job's share of its batches.
     """
 
     key: Any
@@ -45,13 +45,13 @@ class JobResult:
     seconds: float = 0.0
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state that is sent to another process, with an error that can be sent."""
+        """Return a picklable state; an unpicklable error is replaced."""
         return {**vars(self), "error": sendable(self.error)}
 
 
 @dataclass(frozen=True)
 class Published:
-    """A partial finding of a running job; `number` is the one that `Engine.submit` returned.
+    """A partial finding of a running job; `number` is the return value of `Engine.submit`.
 
     `evaluations` is the number of evaluations so far.
     """
@@ -64,10 +64,10 @@ class Published:
 
 @dataclass(eq=False)
 class JobRun:
-    """A running algorithm of a job, or a branch of a fork, which has the `number` of its `parent`.
+    """A job's running algorithm, or a branch of a fork, which has the `number` of its `parent`.
 
-    Jobs are numbered as they start. `answered`, `rows` (the number of answered rows) and `seconds`, the
-    model's time, are those of the whole job.
+    Jobs are numbered in order of starting. `answered`, `rows` (the number of answered rows) and `seconds`
+    (model time) refer to the whole job.
     """
 
     job: Job
@@ -84,13 +84,13 @@ class JobRun:
 
     @property
     def root(self) -> JobRun:
-        """Return the run that the job started with."""
+        """Return the run that started the job."""
         return self if self.parent is None else self.parent.root
 
 
 @dataclass(eq=False)
 class OpenQuestion:
-    """A question that a run waits on, the available answers by key, and the number of missing ones."""
+    """A question that a run waits on, with the available answers by key and the number of missing ones."""
 
     run: JobRun
     question: Question
@@ -99,14 +99,14 @@ class OpenQuestion:
     withdrawn: bool = False
 
     def part(self, rows: Ints) -> BatchPart:
-        """Return a part of a batch with some of the rows."""
+        """Return a batch part with some of the rows."""
         job = self.run.job
         return BatchPart(self.question, job.input, job.removal, rows, job.seed)
 
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Rows of an open question that may share a batch: of one kind, group and cost."""
+    """Rows of an open question that may share a batch: same kind, group and cost."""
 
     open: OpenQuestion
     group: Hashable
@@ -125,6 +125,6 @@ class Chunk:
         return self.cost * len(self.keys)
 
     def cut(self, n: int) -> tuple[Chunk, Chunk]:
-        """Divide the chunk into the first n rows and the others."""
+        """Split the chunk into the first n rows and the rest."""
         first = replace(self, rows=self.rows[:n], keys=self.keys[:n])
         return first, replace(self, rows=self.rows[n:], keys=self.keys[n:])

@@ -1,4 +1,4 @@
-"""The meter counts the evaluations of one explanation, and enforces its budget."""
+"""The meter counts the evaluations of an explanation and enforces its budget."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Meter:
     """The meter between an algorithm and the engine.
 
     It sees every question before the cache does, so the cost of a method does not depend on earlier methods.
-    Each branch of a fork has the full budget. `evaluations` is the sum over all branches, and `kinds` are the
-    types of questions in any branch.
+    Each branch of a fork has the full budget. `evaluations` is the sum over all branches, and `kinds` holds
+    the question types of all branches.
     """
 
     def __init__(self, budget: int, total: list[int] | None = None, kinds: set[type] | None = None) -> None:
@@ -24,7 +24,7 @@ class Meter:
         self.kinds: set[type] = set() if kinds is None else kinds
         self._paid: defaultdict[type, set[Hashable]] = defaultdict(set)
         self._spent = self._price = 0
-        self._total = [0] if total is None else total  # one number, shared with the meters of branches
+        self._total = [0] if total is None else total  # shared with the meters of branches
 
     @property
     def evaluations(self) -> int:
@@ -32,7 +32,7 @@ class Meter:
         return self._total[0]
 
     def watch(self, algorithm: Algorithm) -> Algorithm:
-        """Run an algorithm, and charge its questions to the budget."""
+        """Run an algorithm and charge its questions to the budget."""
         return relay(algorithm, self._charge, self._refund)
 
     def _charge(self, ask: Ask) -> Ask:
@@ -49,7 +49,7 @@ class Meter:
         self._spend(self._price)
         if self._spent > self.budget:
             raise BudgetError(
-                f"The method asked for {self._spent} evaluations, but its budget is {self.budget}."
+                f"The method requested {self._spent} evaluations, but its budget is {self.budget}."
             )
         return ask
 

@@ -1,7 +1,7 @@
-"""Arithmetic in other processes, because Python runs one thread at a time and one has to feed the device.
+"""Runs arithmetic in other processes: a Python process runs one thread at a time, which must feed the device.
 
-Processes are started by a plain command, so a program needs no ``if __name__ == "__main__"``. They end when
-the program closes its ends of their connections.
+Processes are started by a plain command, so programs need no ``if __name__ == "__main__"``. They end when the
+program closes its end of the connection.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 WORTH_A_START = 0.4
-"""Seconds of arithmetic for each process that is started: about as long as a start takes."""
+"""Seconds of arithmetic per started process: approximately the duration of a start."""
 
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _COMMAND = "import sys; from pertinent.engine.processes import serve; serve(int(sys.argv[1]))"
@@ -41,7 +41,7 @@ class Process:
         other_end.close()
 
     def call(self, compute: Callable[[], Any]) -> Any:
-        """Return what the function returns, or raise its error; raise an OSError if the process has ended."""
+        """Return the function's result or raise its error; raise an OSError if the process has ended."""
         self._connection.send(compute)
         try:
             result, error = self._connection.recv()
@@ -52,13 +52,13 @@ class Process:
         return result
 
     def close(self) -> None:
-        """End the process."""
+        """Terminate the process."""
         self._connection.close()
         self._process.wait()
 
 
 class Processes:
-    """Calls functions in the calling thread or, after much arithmetic, in at most `limit` processes."""
+    """Calls functions in the calling thread, or after enough arithmetic in at most `limit` processes."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit if hasattr(os, "fork") else 0
@@ -68,7 +68,7 @@ class Processes:
         self._idle: list[Process] = []
 
     def call(self, compute: Callable[[], Any]) -> Any:
-        """Return what the function returns."""
+        """Return the function's result."""
         process = self._take()
         if process is None:
             begin = time.perf_counter()
@@ -90,13 +90,13 @@ class Processes:
                     self._idle.append(process)
 
     def close(self) -> None:
-        """End all idle processes."""
+        """Terminate all idle processes."""
         while self._idle:
             self._idle.pop().close()
             self._started -= 1
 
     def _take(self) -> Process | None:
-        """Return an idle process, a new one if its start seems worthwhile, or None."""
+        """Return an idle process, a new one if a start seems worthwhile, or None."""
         with self._lock:
             if self._idle:
                 return self._idle.pop()
@@ -107,8 +107,8 @@ class Processes:
 
 
 def serve(file: int) -> None:
-    """Call the functions that arrive through a connection, and send back their results or errors."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program ends this process
+    """Call the functions that arrive through a connection, and send back results or errors."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main program terminates this process
     connection = Connection(file)
     while True:
         try:
@@ -124,13 +124,13 @@ def serve(file: int) -> None:
 
 
 def n_cores() -> int:
-    """Return the number of processor cores that this process may use."""
+    """Return the number of CPU cores available to this process."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @cache
 def shared() -> Processes:
-    """Return the processes of all engines, for all cores but the one that feeds the device."""
+    """Return the processes shared by all engines: one per core, except the one that feeds the device."""
     processes = Processes(n_cores() - 1)
     atexit.register(processes.close)
     os.register_at_fork(after_in_child=shared.cache_clear)

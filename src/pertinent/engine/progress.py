@@ -1,4 +1,4 @@
-"""The progress of a run: a bar, lines in a log, or a callback of the user."""
+"""Progress of a run: a progress bar, log lines, or a user callback."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of a run: the numbers of inputs that are done, failed and in total, and of evaluations."""
+    """Numbers of inputs that are done, failed and in total, and number of evaluations."""
 
     done: int
     failed: int
@@ -29,10 +29,10 @@ class Progress:
 Callback = Callable[[Progress], None]
 
 PATIENCE = 1.0
-"""Seconds before a bar is shown, because short work needs none."""
+"""Seconds before the bar is shown, so short work shows none."""
 
 LOG_EVERY = 30.0
-"""Seconds between two lines in a log, where there is no terminal that can show a bar."""
+"""Seconds between two log lines if there is no terminal for a bar."""
 
 
 @contextmanager
@@ -50,7 +50,7 @@ def progress_callback(progress: Callback | bool | None, title: str) -> Iterator[
 
 
 def _log_lines(title: str) -> Callback:
-    """Return a callback that logs a line every half minute, with the time left at the pace since the last."""
+    """Return a callback that logs a line every half minute, with the time left at the current pace."""
     start = last_time = time.monotonic()
     last_done = 0
 

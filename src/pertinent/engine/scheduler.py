@@ -9,20 +9,20 @@ from typing import Any, TypeAlias
 from pertinent.engine.job import Chunk, OpenQuestion
 
 Lane: TypeAlias = tuple[type, Hashable]
-"""The kind and group of rows: only those of one lane share a batch."""
+"""Kind and group of rows: only rows in the same lane share a batch."""
 
 GOOD = 0.9
-"""Efficiency from which a batch counts as good; a full batch of equal rows has efficiency 1."""
+"""Smallest efficiency of a good batch; a full batch of equal rows has efficiency 1."""
 
 FULL = 0.99
-"""Efficiency from which a batch counts as full."""
+"""Smallest efficiency of a full batch."""
 
 SMALL_TURN = 6
-"""Every sixth good batch is the smallest one: it costs little, and its jobs can go on."""
+"""Every sixth good batch is the smallest one, which costs little and lets its jobs proceed."""
 
 
 class Bucket:
-    """Chunks of one lane and one cost, the oldest first."""
+    """Chunks of one lane and one cost, oldest first."""
 
     def __init__(self) -> None:
         self.chunks: deque[Chunk] = deque()
@@ -48,11 +48,11 @@ class Bucket:
 
 
 class Scheduler:
-    """Sorts chunks into buckets by lane and cost, and makes batches of them.
+    """Sorts chunks into buckets by lane and cost, and combines them into batches.
 
-    It aims at batches that are worth their launch, a device that never waits, and few open jobs. `limit`
-    returns the largest cost of a batch for a kind of question; `launch_overhead` and `mixed_length_penalty`
-    are as in `Model`.
+    It aims for batches worth their launch, a device that is never idle, and few open jobs. `limit` returns
+    the largest cost of a batch for a question type; `launch_overhead` and `mixed_length_penalty` are as in
+    `Model`.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Scheduler:
         self.cost += chunk.total
 
     def withdraw(self, questions: Collection[OpenQuestion]) -> None:
-        """Remove the waiting rows of questions that were cancelled."""
+        """Remove the waiting rows of cancelled questions."""
         for question in questions:
             question.withdrawn = True
         for lane, buckets in list(self._lanes.items()):
@@ -93,9 +93,9 @@ class Scheduler:
                 self._tidy(lane, cost)
 
     def pop_batch(self, least: float = 0.0) -> list[Chunk]:
-        """Remove and return the chunks of the next batch; none if no batch has the efficiency `least`.
+        """Remove and return the chunks of the next batch; none if no batch has efficiency `least`.
 
-        Among good batches the one with the oldest job is first, else the most efficient one.
+        Among good batches, the one with the oldest job is first; otherwise the most efficient one.
         """
         small = least > 0 and self._batches % SMALL_TURN == SMALL_TURN - 1
         best: tuple[Any, Lane, list[int]] | None = None
@@ -135,7 +135,7 @@ class Scheduler:
         return share * (limit + self.launch_overhead) / limit
 
     def _least_cost(self, efficiency: float, limit: int) -> float:
-        """Return the total cost of equal rows at which a batch has this efficiency."""
+        """Return the total cost of equal rows for a batch with this efficiency."""
         share = efficiency * limit / (limit + self.launch_overhead)
         return share / (1 - share) * self.launch_overhead
 
@@ -152,7 +152,7 @@ class Scheduler:
         return chunks
 
     def _tidy(self, lane: Lane, cost: int) -> None:
-        """Remove the bucket, and then the lane, if they are empty."""
+        """Remove the bucket, then the lane, if they are empty."""
         buckets = self._lanes[lane]
         if not buckets[cost].chunks:
             del buckets[cost]
@@ -167,10 +167,10 @@ def runs(
     launch_overhead: int,
     mixed_length_penalty: float = 0.0,
 ) -> Iterator[list[int]]:
-    """Yield runs of neighbouring costs that share a batch, starting from the most expensive.
+    """Yield runs of neighbouring costs that share a batch, starting with the most expensive.
 
-    Every row of a batch is padded to the longest, and all rows are slower by the penalty if their lengths
-    differ. A run ends where this would cost more than launching another batch, or when it is full.
+    Every row of a batch is padded to the longest row, and mixed lengths slow down all rows by the penalty. A
+    run ends when this would cost more than launching another batch, or when it is full.
 
     >>> list(runs([9, 8, 4, 3], {9: 18, 8: 8, 4: 16, 3: 9}, limit=40, launch_overhead=10))
     [[9, 8], [4, 3]]
@@ -196,23 +196,23 @@ def runs(
 
 
 QUICK = 0.05
-"""Seconds: the size of faster batches is doubled, because launching takes too large a share of their time."""
+"""Seconds: faster batches are doubled in size, because launching takes too much of their time."""
 
 SLOW = 1.0
-"""Seconds: the size of slower batches is never doubled, so that progress is visible."""
+"""Seconds: slower batches are never doubled in size, so progress remains visible."""
 
 PAYS = 0.75
 """The size is doubled again if a row takes less than this fraction of its time at half the size."""
 
 TRUST = 16
-"""Number of full batches that must fit into memory before a size that did not fit is tried again."""
+"""Number of full batches that must fit into memory before a failed size is tried again."""
 
 
 class BatchSize:
-    """Doubles the cost of a batch while that pays, and halves it when memory runs out.
+    """Doubles the cost of a batch while that pays off, and halves it when memory runs out.
 
-    Doubling pays while batches are fast, or while it reduces the time of a row, as for a model with a large
-    fixed cost per call. On a busy machine a batch seems slow, which delays growth but does not end it.
+    Doubling pays off while batches are fast, or while it reduces the time per row, as for a model with a
+    large fixed cost per call. On a busy machine batches seem slow, which delays growth but does not stop it.
     Explanations do not depend on the size.
     """
 
@@ -230,7 +230,7 @@ class BatchSize:
         return self.cost < self._before
 
     def observe(self, cost: int, seconds: float) -> None:
-        """Adapt the size to a batch that was answered, if it used more than half of the size."""
+        """Adapt the size to an answered batch that used more than half of it."""
         if 2 * cost <= self.cost:
             return
         self._fitted += 1
@@ -242,14 +242,14 @@ class BatchSize:
             self.cost = larger
 
     def _pays(self, seconds: float) -> bool:
-        """Return whether doubling pays, by the fastest batches of this size and of half of it."""
+        """Return whether doubling pays off, based on the fastest batches of this size and of half of it."""
         fastest = min(seconds, self._fastest.get(self.cost, seconds))
         self._fastest[self.cost] = fastest
         half = self._fastest.get(self.cost // 2)
         return fastest < QUICK or (fastest < SLOW and (half is None or fastest / 2 < PAYS * half))
 
     def halve(self, failed: int) -> None:
-        """Halve the size after a batch of the cost `failed` did not fit into memory."""
+        """Halve the size after a batch of cost `failed` did not fit into memory."""
         if self._too_large is None:
             self._before = self.cost
         self._too_large, self._fitted = failed, 0

@@ -1,4 +1,4 @@
-"""Methods, one file each: generators that ask questions and return findings."""
+"""Explanation methods, one per file: generators that yield questions and return findings."""
 
 from pertinent.explainers.base import Explainer, Finding, Task, Traits, explainers
 

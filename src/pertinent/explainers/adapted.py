@@ -25,7 +25,7 @@ from pertinent.inputs.base import Input
 
 @dataclass(frozen=True, eq=False)
 class Game:
-    """One explanation, as a function of another library sees it: ``game(masks)`` asks the model.
+    """One explanation, as a function that other libraries can call: ``game(masks)`` evaluates the model.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Game:
     ask: Callable[[Any], Floats] = field(repr=False)
 
     def __call__(self, masks: Any) -> Floats:
-        """Return the answers (masks,) for the target when only the features of each mask are kept."""
+        """Return the model's answers (masks,) for the target, with only the features of each mask kept."""
         return self.ask(np.asarray(masks).astype(np.bool_))[:, self.target]
 
 
@@ -65,7 +65,7 @@ class Source:
         return f"{self.name}({options})" if options else self.name
 
     def __call__(self, game: Game) -> Floats:
-        """Return the scores (features,) after a check of their shape."""
+        """Return the scores (features,) and check their shape."""
         try:
             scores = np.asarray(self.function(game, **self.options), dtype=np.float64)
         except (TypeError, ValueError) as error:
@@ -77,9 +77,9 @@ class Source:
 
 @dataclass(frozen=True)
 class Adapted(Explainer):
-    """A method of another library, which runs in a separate thread; only one such thread runs at a time.
+    """A method of another library. It runs in a separate thread, and only one such thread runs at a time.
 
-    Draws from the global generators of numpy, torch and Python are seeded, and isolated from other code.
+    The global random generators of numpy, torch and Python are seeded for it and restored afterwards.
     """
 
     source: Source
@@ -95,7 +95,7 @@ class Adapted(Explainer):
         return self.source.name
 
     def explain(self, task: Task) -> Steps:
-        """Run the function in a thread, and pass on its questions."""
+        """Run the function in a thread and forward its questions."""
         assert task.input is not None
         questions: SimpleQueue[Any] = SimpleQueue()
         answers: SimpleQueue[Any] = SimpleQueue()
@@ -132,7 +132,7 @@ class Adapted(Explainer):
                     masks = questions.get()
         finally:
             is_closed.set()
-            answers.put(None)  # ends a thread that still waits
+            answers.put(None)  # unblocks a waiting thread
             with _preserve_generators():
                 thread.join()
         return Finding(scores=result.result(), meaning=self.kind_of_scores)
@@ -162,25 +162,26 @@ def _preserve_generators() -> Iterator[None]:
 def adapt(
     method: Callable[..., Any], name: str | None = None, *, meaning: ScoreMeaning = "effect", **options: Any
 ) -> Explainer:
-    """Make a method from a function, or from an explainer of shap, captum or lime.
+    """Turn a function, or an explainer from shap, captum or lime, into a method.
 
-    The method is run, measured and compared like any other: with the same features, removal, target and
+    The method is then run, measured and compared like any built-in one: same features, removal, target and
     budget, in shared batches.
 
     Parameters
     ----------
     method
-        A function that takes a `Game` and returns a score for each feature. Or a class: of shap
-        (``KernelExplainer``, ``PermutationExplainer``, ``SamplingExplainer``), of captum (``KernelShap``,
-        ``Lime``, ``ShapleyValueSampling``, ``FeatureAblation`` …), or lime's ``LimeTabularExplainer``: they
-        score masks of kept features. Or an explainer of shap with a model, such as
-        ``shap.TreeExplainer(forest)``, for table rows; its calls of the model are not counted.
+        Either a function that takes a `Game` and returns a score for each feature. Or a class that scores
+        masks of kept features: from shap (``KernelExplainer``, ``PermutationExplainer``,
+        ``SamplingExplainer``), captum (``KernelShap``, ``Lime``, ``ShapleyValueSampling``,
+        ``FeatureAblation`` …), or lime's ``LimeTabularExplainer``. Or a shap explainer that already holds a
+        model, such as ``shap.TreeExplainer(forest)``; it explains only table rows, and its model calls are
+        not counted.
     name
-        The name in tables; by default that of the function or class.
+        Name shown in tables; by default the name of the function or class.
     meaning
-        The meaning of its scores: ``"effect"`` if they have a sign, ``"magnitude"`` if not.
+        Meaning of the scores: ``"effect"`` for signed scores, ``"magnitude"`` for unsigned ones.
     **options
-        Arguments of the function; for a class, of its method that explains, such as ``n_samples=200``.
+        Keyword arguments of the function, or of the class's explain method, such as ``n_samples=200``.
 
     Examples
     --------
@@ -204,14 +205,14 @@ def adapt(
         function = partial(_captum if library == "captum" else _lime, method)
     elif is_class or library in ("captum", "lime"):
         raise SettingError(
-            "`method` must be a function, a class of shap, captum or lime, or an explainer of shap, but got "
+            "`method` must be a function, a shap, captum or lime class, or a shap explainer, but got "
             f"{name or default}."
         )
     return Adapted(Source(name or default, function, options), meaning)
 
 
 def _shap_class(cls: Any, game: Game, **options: Any) -> Any:
-    """Explain the full mask, with the empty mask as background."""
+    """Explain the full mask with the empty mask as background."""
     none, full = np.zeros((1, game.n_features)), np.ones((1, game.n_features))
     explainer = cls(game, none)
     if hasattr(cls, "shap_values") and "Kernel" in cls.__name__ + str(cls.__mro__):
@@ -222,16 +223,16 @@ def _shap_class(cls: Any, game: Game, **options: Any) -> Any:
 
 
 def _shap_explainer(explainer: Any, game: Game, **options: Any) -> Any:
-    """Explain the table row by an explainer that has a model."""
+    """Explain the table row with an explainer that holds a model."""
     values = getattr(game.input, "values", None)
     if values is None:
-        raise InputError("An explainer of shap that has a model explains only table rows.")
+        raise InputError("A shap explainer that holds a model can only explain table rows.")
     scores = np.asarray(explainer(np.asarray(values)[None], **options).values)[0]
     return scores if scores.ndim == 1 else scores[:, game.target]
 
 
 def _captum(cls: Any, game: Game, **options: Any) -> Any:
-    """Explain the full mask, with the empty mask as baseline."""
+    """Explain the full mask with the empty mask as baseline."""
     torch = optional("torch")
     none, full = torch.zeros(1, game.n_features), torch.ones(1, game.n_features)
     forward = lambda masks: torch.as_tensor(game(masks.detach().numpy() > 0.5))  # noqa: E731
@@ -239,9 +240,9 @@ def _captum(cls: Any, game: Game, **options: Any) -> Any:
 
 
 def _lime(cls: Any, game: Game, **options: Any) -> Any:
-    """Explain the full mask among random masks."""
+    """Explain the full mask relative to random masks."""
     if cls.__name__ != "LimeTabularExplainer":
-        raise SettingError(f"`method` must be LimeTabularExplainer of lime, but got {cls.__name__}.")
+        raise SettingError(f"`method` must be lime's LimeTabularExplainer, but got {cls.__name__}.")
     rows = np.array([np.zeros(game.n_features), np.ones(game.n_features)])
     features = list(range(game.n_features))
     explainer = cls(rows, mode="regression", categorical_features=features, random_state=game.seed)

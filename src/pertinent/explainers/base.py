@@ -1,4 +1,4 @@
-"""Base class of explainers: the task that they get, the algorithm, and the finding that they return."""
+"""Base class of explainers, the task they are given, and the finding they return."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ ScoreMeaning: TypeAlias = Literal["effect", "magnitude", "membership", "attack"]
 """The meaning of a score.
 
 ``"effect"``: the feature's signed effect on the target. ``"magnitude"``: how much the feature matters,
-without a sign; a probability of being selected, too. ``"membership"``: the share of sparsities at which the
-feature was chosen. ``"attack"``: how much an attack on the prediction needs the feature.
+without a sign; also the probability of being selected. ``"membership"``: the share of sparsities at which the
+feature was chosen. ``"attack"``: how much an attack on the prediction relies on the feature.
 """
 
 DEFAULT_BUDGET = 1000
@@ -41,16 +41,16 @@ def n_kept(sparsity: float, n_features: int) -> int:
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """Facts about the model that a method may use besides the model's answers.
+    """Facts about the model that a method may use in addition to its answers.
 
     Attributes
     ----------
     columns
         Names of the model's columns.
     has_trees
-        Whether the model appears to be a sum of trees, so that `TreeValues` can be asked for.
+        Whether the model appears to be a sum of trees and can answer `TreeValues`.
     answer_span
-        Largest possible difference of two answers on the scale of the scores; NaN if it is unknown.
+        Largest possible difference between two answers on the scale of the scores; NaN if it is unknown.
     drawn_baseline
         Name of the removal that draws random baselines for path gradients.
     """
@@ -68,12 +68,12 @@ class Sampling:
     Attributes
     ----------
     jackknife
-        Groups of a random removal's draws; each is omitted once.
+        Number of groups of a random removal's draws; each group is left out in turn.
     early_stopping
         Rule for stopping before the budget is spent; only explainers with `Traits.stops_early` read it.
     has_listener
         Whether partial findings are used. Methods that would otherwise ask for all samples in one question
-        then ask for the same samples in rounds.
+        then split them into rounds.
     """
 
     jackknife: RemovalJackknife = field(default_factory=RemovalJackknife)
@@ -83,14 +83,14 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Task:
-    """One input to explain, as an algorithm sees it.
+    """One input to explain, as seen by an algorithm.
 
     Attributes
     ----------
     target
         Index of the column to explain.
     prediction
-        The model's output for the whole input, (columns,): probabilities or values.
+        The model's output for the whole input (columns,): probabilities or values.
     input
         The input, for methods of other libraries.
     numbers
@@ -111,7 +111,7 @@ class Task:
 
     @property
     def stops_early(self) -> bool:
-        """Return whether to stop before the budget is spent, once the order of the features is settled."""
+        """Return whether to stop before the budget is spent once the feature order is settled."""
         return self.sampling.early_stopping is not None
 
     def objective(self, values: Floats) -> Floats:
@@ -126,9 +126,9 @@ class Task:
         return answers
 
     def combine_draws(self, finding: Finding) -> Finding:
-        """Return the finding for the model's columns, with the error of the removal's random draws.
+        """Return the finding for the model's columns, including the error of the removal's random draws.
 
-        Scores may have additional columns, without each group of draws.
+        Scores may have additional columns, each of which leaves out one group of draws.
         """
         columns, jackknife = len(self.prediction), self.sampling.jackknife
         scores, errors, pairs = finding.scores, finding.standard_errors, finding.interactions
@@ -160,7 +160,7 @@ class Task:
     def is_settled(self, finding: Finding, looks: int) -> bool:
         """Return whether to stop with this finding (columns, features), tested after each of `looks` rounds.
 
-        If the finding has pairs of features, their order decides instead of that of single features.
+        If the finding has feature pairs, the order of the pairs decides.
         """
         rule = self.sampling.early_stopping
         if rule is None:
@@ -175,7 +175,7 @@ class Task:
         return rule.settled(combined.scores[self.target], target_errors, looks)
 
     def record_stop(self, finding: Finding, reason: Literal["stable", "budget", "all masks"]) -> Finding:
-        """Return the finding, with the reason why sampling ended in its details if early stopping is on."""
+        """Return the finding; with early stopping, its details record why sampling ended."""
         rule = self.sampling.early_stopping
         if rule is None:
             return finding
@@ -187,7 +187,7 @@ class Interactions:
     """Interaction values of pairs of features for the target, and standard errors.
 
     Both are symmetric matrices (features, features) with zeros on the diagonal. Algorithms return stacks of
-    matrices: the first is for all draws of a random removal, the others omit each group of draws.
+    matrices: the first uses all draws of a random removal, the others leave out one group of draws each.
     """
 
     values: Floats
@@ -205,17 +205,17 @@ class Finding:
     standard_errors
         Standard errors of the same shape as the scores.
     base_values
-        (columns,), if base value + sum of scores = prediction.
+        (columns,), if the base value and the scores sum to the prediction.
     chosen
-        For each sparsity a mask of the important features.
+        A mask of the important features for each sparsity.
     details
         Other results, as plain numbers, strings, lists and dicts.
     inflation
-        The factor by which standard errors were multiplied because they come from few draws.
+        The factor by which standard errors were multiplied because they are based on few draws.
     meaning
         The meaning of the scores, if it differs from the explainer's trait.
     warnings
-        Reasons not to trust the finding.
+        Reasons to distrust the finding.
     interactions
         Interaction values of pairs of features.
     """
@@ -243,31 +243,31 @@ class Traits:
     meaning
         The meaning of the scores, unless a finding states another.
     scales
-        Scales of the model's answers that the method can work on.
+        Scales of the model's answers that the method supports.
     default_scale
-        Scale that it works on by default, if the model's output has it.
+        Scale used by default if the model's output has it.
     columnwise
-        Whether each column of values is scored independently, so that more columns than the model's can be
-        scored together.
+        Whether each column of values is scored independently, so additional columns can be scored along with
+        the model's.
     any_target
         Whether it can explain classes other than the predicted one.
     needs_decision
-        Whether it needs a decision that may change: a class or a label, not a plain value.
+        Whether it needs a decision that can change: a class or a label rather than a plain value.
     reads_numbers
-        Whether it reads the numbers of an image or a table row.
+        Whether it uses the numbers of an image or a table row.
     asks
-        Kinds of questions besides those for values, which not every model answers.
+        Kinds of questions other than values that it asks; not every model can answer them.
     stops_early
         Whether it samples in rounds and supports early stopping.
     draws_per_input
-        Whether inputs of the same size get different draws. Controls need this: a single draw shared by all
-        inputs may be good by chance.
+        Whether inputs of the same size get different draws. Control methods need this, because a single draw
+        shared by all inputs may be good by chance.
     min_budget
-        Smallest number of evaluations with which it works, unless its settings determine it.
+        Smallest number of evaluations, unless the settings determine it.
     evaluations_per_feature
         Number of evaluations per feature below which scores hardly distinguish features.
     fitted_features
-        Kind of features of the inputs that it was fitted to; ``None`` if it was not fitted.
+        Feature type of the inputs it was fitted to; ``None`` if it was not fitted.
     deterministic
         Whether the result does not depend on the seed.
     all_classes
@@ -304,9 +304,9 @@ class Explainer(Settings, ABC):
     Attributes
     ----------
     paper, summary
-        The paper with its equation or section, and a summary of one line.
+        Citation with equation or section, and a one-line summary.
     also_called
-        Other names of the method, for the suggestion in errors about unknown names.
+        Other names of the method, suggested in errors about unknown names.
     traits
         Properties of the method.
     """
@@ -318,33 +318,33 @@ class Explainer(Settings, ABC):
     traits: ClassVar[Traits] = Traits()
 
     def change_traits(self, **changes: Any) -> None:
-        """Change traits of this instance that depend on its settings; called in ``__post_init__``."""
+        """Override traits that depend on this instance's settings; called in ``__post_init__``."""
         object.__setattr__(self, "traits", replace(self.traits, **changes))
 
     @property
     def budget_per_sparsity(self) -> bool:
-        """Return whether each sparsity has the full budget, instead of the whole explanation."""
+        """Return whether each sparsity gets the full budget, instead of sharing one budget."""
         return False
 
     def evaluations(self, n_features: int) -> int | None:
-        """Return the number of evaluations that the settings need; ``None`` if it follows the budget."""
+        """Return the number of evaluations that the settings need; ``None`` if the budget decides."""
         return None
 
     def min_budget(self, n_features: int) -> int:
-        """Return the smallest budget with which the method works, in evaluations."""
+        """Return the smallest budget, in evaluations, that the method needs."""
         return self.evaluations(n_features) or self.traits.min_budget
 
     def check_sizes(self, n_features: int, sparsities: Sequence[float], budget: int) -> None:
-        """Raise a `BudgetError` if the sets of these sparsities are too many for the budget."""
+        """Raise a `BudgetError` if these sparsities require more sets than the budget allows."""
 
     @classmethod
     def refusal(cls, model: Any) -> str:
-        """Return the reason why it cannot explain the model; empty if there is none in advance."""
+        """Return why the method cannot explain the model; empty if no reason is evident in advance."""
         reasons = [model.output.no_decision] if cls.traits.needs_decision else []
         return next(filter(None, [*reasons, *map(model.refusal, cls.traits.asks)]), "")
 
     def sharing_passes(self, model: Any) -> AbstractContextManager[None]:
-        """Return a context in which the model keeps what the method reuses of its forward passes."""
+        """Return a context in which the model caches the forward passes that the method reuses."""
         del model
         return nullcontext()
 
@@ -355,11 +355,11 @@ class Explainer(Settings, ABC):
 
 explainers: Registry[Explainer] = Registry("method", "pertinent.explainers")
 learned_methods: Registry[Any] = Registry("method to fit", "pertinent.learners.methods", "pertinent.learners")
-"""Methods that `fit` trains: subclasses of `LearnedExplainer`, which is in a higher layer."""
+"""Methods trained by `fit`: subclasses of `LearnedExplainer`, which belongs to a higher layer."""
 
 
 def plan_budget(explainer: Explainer, budget: int | None, n_features: int) -> int:
-    """Return the requested budget, else the number of evaluations that the settings need, else 1000."""
+    """Return the requested budget; by default the evaluations that the settings need, else 1000."""
     min_budget = explainer.min_budget(n_features)
     if budget is None:
         return explainer.evaluations(n_features) or max(DEFAULT_BUDGET, min_budget)

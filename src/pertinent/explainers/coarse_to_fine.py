@@ -1,4 +1,4 @@
-"""Coarse-to-fine explanation: any method on large parts of a text first, then on the parts that matter."""
+"""Coarse-to-fine explanation: explain large segments of a text first, then refine the important ones."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from pertinent.errors import BudgetError, SettingError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task
 
 SHARE = 0.9
-"""Parts are refined, in the order of their scores, until they have this share of all magnitudes."""
+"""Segments are refined in order of score until they cover this share of the total magnitude."""
 
 QUIET = 0.25
-"""Largest share of a level's parts that are not refined; if there are more, neighbours are merged."""
+"""Largest share of a level's segments that are not refined; beyond it, neighbours are merged."""
 
 PER_PART = 4
-"""Smallest number of evaluations per part: a level has at most its budget divided by this many parts."""
+"""Smallest number of evaluations per segment, which limits the number of segments at each level."""
 
 _REFUSED = (
     "features='coarse-to-fine' needs a method that scores features by removing them, such as shapley or "
@@ -29,17 +29,17 @@ _REFUSED = (
 
 
 def coarse_to_fine(explainer: Explainer, task: Task, levels: Sequence[Ints]) -> Steps:
-    """Explain the parts of the first level, then at each level the parts inside those that matter.
+    """Explain the segments of the first level, then the subsegments of the important ones at each level.
 
-    `levels` contain for each feature the part that it belongs to, the coarsest level first, the features
-    themselves last. The players at each level are the parts of those that matter, and the others, whose
-    neighbours are merged if there are many. The budget is divided in advance: the last level has half of it,
-    the others share the rest equally.
+    `levels` hold the segment index of each feature, from the coarsest level to the features themselves. The
+    players at each level are the subsegments of important segments plus the unimportant segments, whose
+    neighbours are merged if there are many. The budget is divided in advance: half for the last level, the
+    rest equally among the others.
 
-    At first the features of a part have equal shares of its score. Each level corrects the scores of the
-    features of a player by the same amount, so that they sum to its score: merged parts keep the differences
-    that an earlier level measured. So the score of a part is the sum over its features, and if the method's
-    scores sum to the difference that all features make, so do these.
+    Initially the features of a segment share its score equally. Each level then shifts the scores of a
+    player's features by the same amount so that they sum to the player's score; merged segments therefore
+    keep the differences measured at earlier levels. A segment's score is thus the sum over its features, and
+    if the method's scores sum to the total difference, so do these.
     """
     budgets = level_budgets(task.budget, len(levels))
     parts = merged(levels[0], max_parts(explainer, budgets[0]))
@@ -62,7 +62,7 @@ def coarse_to_fine(explainer: Explainer, task: Task, levels: Sequence[Ints]) -> 
 
 
 def level_budgets(budget: int, n_levels: int) -> list[int]:
-    """Return the evaluations of each level, which sum to the budget.
+    """Return the number of evaluations for each level; they sum to the budget.
 
     >>> level_budgets(1000, 3)
     [250, 250, 500]
@@ -72,20 +72,20 @@ def level_budgets(budget: int, n_levels: int) -> list[int]:
 
 
 def max_parts(explainer: Explainer, budget: int) -> int:
-    """Return the largest number of parts that a method can distinguish with this budget."""
+    """Return the largest number of segments that a method can distinguish with this budget."""
     per_part = max(PER_PART, explainer.traits.evaluations_per_feature)
     for n in range(max(2, budget // per_part), 1, -1):
-        with suppress(BudgetError):  # raised by methods for few features
+        with suppress(BudgetError):  # some methods reject small numbers of features
             if explainer.min_budget(n) <= budget:
                 return n
     raise BudgetError(
-        f"`budget` is too small for features='coarse-to-fine': a level has {budget} evaluations, but "
+        f"`budget` is too small for features='coarse-to-fine': each level gets {budget} evaluations, but "
         f"{explainer.name} needs {explainer.min_budget(2)} for two parts."
     )
 
 
 def merged(parts: Ints, most: int) -> Ints:
-    """Return the parts numbered in order; if there are more than `most`, neighbours are merged."""
+    """Return the segments renumbered in order; neighbours are merged if there are more than `most`."""
     _, first, numbers = np.unique(parts, return_index=True, return_inverse=True)
     numbers = np.argsort(np.argsort(first))[numbers]
     n = len(first)
@@ -93,9 +93,9 @@ def merged(parts: Ints, most: int) -> Ints:
 
 
 def refined(parts: Ints, scores: Floats, level: Ints, most: int) -> Ints:
-    """Return at most `most` parts: the next level's in the parts with the largest scores, and the others.
+    """Return at most `most` segments: subsegments of those with the largest scores, plus the others.
 
-    If the part of the largest score contains too many parts, neighbours among these are merged.
+    If the segment with the largest score has too many subsegments, neighbouring subsegments are merged.
     """
     magnitude = np.abs(scores)
     left, n_quiet = SHARE * magnitude.sum(), max(1, min(len(magnitude), int(QUIET * most)))
@@ -114,7 +114,7 @@ def refined(parts: Ints, scores: Floats, level: Ints, most: int) -> Ints:
 
 
 def _on_parts(algorithm: Algorithm, parts: Ints, name: str) -> Algorithm:
-    """Run an algorithm whose features are parts: each mask keeps all features of the parts that it keeps."""
+    """Run an algorithm whose features are segments: each mask keeps all features of its segments."""
 
     def expand(ask: Ask) -> Ask:
         if isinstance(ask, Fork):
@@ -129,7 +129,7 @@ def _on_parts(algorithm: Algorithm, parts: Ints, name: str) -> Algorithm:
 
 
 def _spread(finding: Finding, parts: Ints, earlier: Finding | None) -> Finding:
-    """Return the finding for features, with the differences inside parts that an earlier level measured."""
+    """Distribute the scores over features, keeping differences within segments from an earlier level."""
     sizes = np.bincount(parts)[parts]
     assert finding.scores is not None
     scores, errors = finding.scores[..., parts] / sizes, finding.standard_errors
@@ -144,6 +144,6 @@ def _spread(finding: Finding, parts: Ints, earlier: Finding | None) -> Finding:
 
 
 def _means(scores: Floats, parts: Ints) -> Floats:
-    """Return for each feature the mean score of its part's features."""
+    """Return, for each feature, the mean score over its segment."""
     sums = np.stack([np.bincount(parts, row) for row in np.atleast_2d(scores)])
     return np.asarray((sums / np.bincount(parts))[:, parts].reshape(scores.shape))

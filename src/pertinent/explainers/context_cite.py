@@ -24,14 +24,14 @@ TEST_EVERY = 20
 @explainers.register("context-cite")
 @dataclass(frozen=True)
 class ContextCite(Explainer):
-    r"""The sparse linear model that predicts the answer's log-odds from the kept sources.
+    r"""A sparse linear model that predicts the answer's log-odds from the kept sources.
 
     .. math:: \min_{w, b} \frac{1}{2n} \sum_{i=1}^{n} (f(z_i) - w^\top z_i - b)^2 + \lambda \lVert \sigma w
         \rVert_1, \qquad f = \log \frac{p}{1 - p}
 
-    where the masks z are uniform, and σ are the standard deviations of their columns. If the output has
-    log-odds, they are the default scale. If the answer is a text of T tokens, λ is `alpha` · T for the whole
-    answer, and `alpha` for each of its tokens, as in the authors' code.
+    where the masks z are uniform, and σ are the standard deviations of their columns. Log-odds are the
+    default scale if the output has them. For an answer text of T tokens, λ is `alpha` · T for the whole
+    answer and `alpha` for each token, as in the authors' code.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class ContextCite(Explainer):
     keep
         Probability of keeping a feature.
     alpha
-        The penalty λ on coefficients of standardised masks, per token of the answer.
+        Penalty λ on coefficients of standardised masks, per answer token.
     """
 
     paper = "Cohen-Wang et al. 2024, Sec. 3 and App. A.1"
@@ -55,7 +55,7 @@ class ContextCite(Explainer):
         return self.samples
 
     def explain(self, task: Task) -> Steps:
-        """Ask for the masks, and fit the regression."""
+        """Evaluate the masks and fit the regression."""
         masks = task.rng.random((self.samples or task.budget, task.n_features)) < self.keep
         values = yield Values(masks)
         columns = task.model.columns or ("",) * len(task.prediction)
@@ -66,9 +66,9 @@ class ContextCite(Explainer):
 
 
 def lasso(masks: Masks, values: Floats, penalties: Floats) -> Floats:
-    """Return the coefficients (features, columns) of masks; each column has its own penalty.
+    """Return the coefficients (features, columns) of masks; each column has a separate penalty.
 
-    The solver is accelerated proximal gradient descent (Beck & Teboulle 2009) with restarts where a step goes
+    The solver is accelerated proximal gradient descent (Beck & Teboulle 2009), restarted when a step goes
     uphill (O'Donoghue & Candès 2015).
     """
     spread = masks.std(axis=0)
@@ -94,7 +94,7 @@ def lasso(masks: Masks, values: Floats, penalties: Floats) -> Floats:
 
 
 def _duality_gap(x: Floats, y: Floats, w: Floats, penalties: Floats) -> Floats:
-    """Return an upper bound of the distance of each column's objective from the optimum."""
+    """Return an upper bound on each column's distance from the optimal objective."""
     n, residuals = len(x), y - x @ w
     largest = np.abs(x.T @ residuals / n).max(axis=0, initial=0.0)
     share = np.minimum(1.0, penalties / np.maximum(largest, np.finfo(float).tiny))

@@ -17,12 +17,12 @@ STABLE = "stable"
 
 @dataclass(frozen=True)
 class EarlyStopping(Settings):
-    """A rule that stops when the order of the `top` strongest features is right with this `confidence`.
+    """A rule that stops once the order of the `top` strongest features is right with this `confidence`.
 
-    The confidence interval of each of them must lie above the intervals of all features after it. The error
-    probability is divided by the number of these comparisons and by the number of rounds after which they are
-    made (Bonferroni). The standard errors of two scores are added, not their squares, because the scores may
-    be negatively correlated.
+    The confidence interval of each such feature must lie above the intervals of all features ranked below it.
+    The error probability is divided by the number of these comparisons and by the number of rounds
+    (Bonferroni). The standard errors of two scores are added, not their squares, because the scores may be
+    negatively correlated.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class EarlyStopping(Settings):
 
     @classmethod
     def from_setting(cls, setting: str | EarlyStopping | None) -> EarlyStopping | None:
-        """Return the rule for ``"stable"``, perhaps with settings, or the instance unchanged.
+        """Return the rule for ``"stable"``, optionally with settings; an instance is returned unchanged.
 
         >>> EarlyStopping.from_setting("stable:top=3,confidence=0.9")
         EarlyStopping(top=3, confidence=0.9)
@@ -51,7 +51,7 @@ class EarlyStopping(Settings):
         return cls(**read_settings(cls, settings))
 
     def settled(self, scores: Floats, standard_errors: Floats | None, looks: int) -> bool:
-        """Return whether the order is settled, tested after each of `looks` rounds; always without errors."""
+        """Return whether the order is settled, tested after each of `looks` rounds; True without errors."""
         if standard_errors is None or not standard_errors.any():
             return True
         magnitude = np.abs(scores)
@@ -64,7 +64,7 @@ class EarlyStopping(Settings):
 
 
 def growing_sizes(first: int, most: int, step: int = 1) -> list[int]:
-    """Return the total sample size after each round: 1.5 times the last one, in multiples of `step`.
+    """Return the total sample size after each round: 1.5 times the previous one, in multiples of `step`.
 
     >>> growing_sizes(10, 40, step=2)
     [10, 14, 20, 30, 40]

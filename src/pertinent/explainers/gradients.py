@@ -266,7 +266,7 @@ class FunctionalInformation(GradientExplainer):
 
     paper = "Gat et al. 2022"
     traits = replace(GradientExplainer.traits, meaning="magnitude", scales=("natural",), standard_errors=True)
-    summary = "the functional Fisher information of each feature, around the input"
+    summary = "the functional Fisher information of each feature around the input"
     samples: Count = 100
     noise: Positive = 0.387
 
@@ -275,20 +275,20 @@ class FunctionalInformation(GradientExplainer):
         return 2 * self.samples
 
     def explain(self, task: Task) -> Steps:
-        """Ask for gradients at random points around the input, and average the information."""
+        """Request gradients at random points around the input and average the information."""
         answer = yield from _ask_around(task, self.samples, self.noise, "itself")
         return _mean(_information(answer, task))
 
 
 def _chunks(n: int) -> list[Ints]:
-    """Return the indices of n points, divided into questions."""
+    """Return the indices of n points, one array per question."""
     return [np.arange(first, min(first + CHUNK, n)) for first in range(0, n, CHUNK)]
 
 
 def _ask_around(
     task: Task, samples: int, noise: float, times: Literal["nothing", "itself"]
 ) -> Asking[Gradients]:
-    """Ask for gradients at points drawn around the input (samples, …)."""
+    """Request gradients at points drawn around the input (samples, …)."""
     answers: list[Gradients] = []
     for chunk in _chunks(samples):
         ask = PathGradients(np.ones(len(chunk)), task.target, times=times, draws=chunk, noise=noise)
@@ -298,14 +298,14 @@ def _ask_around(
 
 
 def _mean(samples: Floats) -> Finding:
-    """Return the mean over samples (samples, features), and its standard error."""
+    """Return the mean over samples (samples, features) and its standard error."""
     n = len(samples)
     errors = samples.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else np.full(samples.shape[1], np.nan)
     return Finding(scores=samples.mean(axis=0), standard_errors=errors)
 
 
 def _information(answer: Gradients, task: Task) -> Floats:
-    """Return the squared gradient along the noise over the value (draws, features); 0 if the value is 0."""
+    """Return the squared gradient along the noise, divided by the value (draws, features); 0 if it is 0."""
     squares = answer.gradients**2
     if task.output.kind == "value":
         return np.asarray(4 * squares)

@@ -21,11 +21,11 @@ class LeaveOneOut(Explainer):
     summary = "the drop when one feature is removed"
 
     def evaluations(self, n_features: int) -> int:
-        """Return one evaluation for the whole input and one for each feature."""
+        """Return 1 (the whole input) + the number of features."""
         return n_features + 1
 
     def explain(self, task: Task) -> Steps:
-        """Ask for the whole input, and for the input without each feature."""
+        """Evaluate the whole input and the input without each feature."""
         d = task.n_features
         values = yield Values(np.concatenate([full_mask(d), ~np.eye(d, dtype=np.bool_)]))
         return Finding(scores=(values[0] - values[1:]).T)
@@ -34,7 +34,7 @@ class LeaveOneOut(Explainer):
 @explainers.register("random")
 @dataclass(frozen=True)
 class RandomScores(Explainer):
-    """Uniform random scores, without any question to the model."""
+    """Uniform random scores, without evaluating the model."""
 
     paper = "baseline"
     summary = "uniform random scores"

@@ -15,44 +15,44 @@ from pertinent.errors import InputError, SettingError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits, explainers
 
 WIDTH = 25.0
-"""Default σ for masks, that of the lime package for texts."""
+"""Default σ for masks, as in the lime package for texts."""
 
 CACHED = 2**19
-"""Largest number of entries of all masks for which a design is cached for inputs of the same size (8 MB)."""
+"""Largest number of mask entries for which a design is cached for inputs of the same size (8 MB)."""
 
 
 @explainers.register("lime")
 @dataclass(frozen=True)
 class Lime(Explainer):
-    r"""The linear model that best fits the model's answers near the whole input.
+    r"""The linear model that best fits the model's answers in the neighbourhood of the input.
 
     .. math:: \min_{w, b} \sum_z \pi(z)\,(v(z) - w^\top z - b)^2 + \alpha \lVert w \rVert^2,
         \qquad \pi(z) = \sqrt{\exp(-D(z)^2 / \sigma^2)}
 
-    The `form` determines what z is, and so the meaning of a score.
+    The `form` determines what z is and therefore what a score means.
 
     Parameters
     ----------
     form
         ``"removal"``: z is a mask, and a score is the effect of removing the feature. Each mask removes a
         uniform random number of features, the first mask none; D is the cosine distance to the whole input
-        times 100, as in the lime package for texts and images. The other two forms are those of the package
-        for tables: rows are drawn like those of the background, and nothing is removed. ``"continuous"``
-        (`discretize_continuous=False`): columns are drawn from normal distributions, z are their values in
-        standard deviations, and a score is a slope: the change of the answer per standard deviation of the
-        column. ``"discretised"`` (the package's default): columns are cut at their quartiles, rows are drawn
-        from these bins, z marks the columns that stay in the row's bin, and a score is the effect of being in
-        it. D is then Euclidean.
+        times 100, as in the lime package for texts and images. The other two forms follow the package's
+        tabular explainer: rows are drawn from the background's distribution, and no feature is removed.
+        ``"continuous"`` (`discretize_continuous=False`): columns are drawn from normal distributions, z holds
+        their values in standard deviations, and a score is a slope: the change of the answer per standard
+        deviation of the column. ``"discretised"`` (the package's default): columns are cut at their
+        quartiles, rows are drawn from these bins, z marks the columns that stay in the row's bin, and a score
+        is the effect of being in that bin. D is then Euclidean.
     samples
         Number of masks or rows; by default the budget.
     kernel_width
-        σ; by default 25, and 0.75 √d for the forms for tables.
+        σ; by default 25, and 0.75 √d for the tabular forms.
     alpha
         The ridge penalty α.
 
     Note
     ----
-    All features enter one regression. The lime package selects `num_features` first.
+    All features enter a single regression, whereas the lime package first selects `num_features`.
     """
 
     paper = "Ribeiro, Singh & Guestrin 2016, Eqn. 2 and Alg. 1"
@@ -70,7 +70,7 @@ class Lime(Explainer):
         return self.samples
 
     def explain(self, task: Task) -> Steps:
-        """Ask for the masks or rows, and fit the regression."""
+        """Evaluate the masks or rows and fit the regression."""
         n, d = self.samples or task.budget, task.n_features
         if self.form == "removal":
             seed, width = int(task.rng.integers(2**62)), self.kernel_width or WIDTH
@@ -90,7 +90,7 @@ class Lime(Explainer):
         return Finding(scores=scores.T, standard_errors=errors.T)
 
     def _numbers(self, task: Task) -> Any:
-        """Return the row and the background, or raise an error if the form does not apply to them."""
+        """Return the row and the background, or raise an error if the form does not apply."""
         numbers = task.numbers
         if numbers is None or numbers.values.ndim != 1 or len(numbers.values) != task.n_features:
             raise SettingError(
@@ -99,7 +99,7 @@ class Lime(Explainer):
             )
         if numbers.background is None:
             raise SettingError(
-                f"lime with form={self.form!r} draws rows like those of the background: pass `background` to "
+                f"lime with form={self.form!r} samples rows from the background: pass `background` to "
                 "`wrap`, such as a sample of the training data."
             )
         if np.isnan(numbers.values).any() or np.isnan(numbers.background).any():
@@ -112,14 +112,14 @@ class Lime(Explainer):
 
 @lru_cache(maxsize=16)
 def mask_design(n: int, d: int, seed: int, width: float, alpha: float) -> tuple[Masks, WeightedRidge]:
-    """Return masks and the regression on them, cached for inputs of the same size."""
+    """Return masks and their regression, cached for inputs of the same size."""
     masks = draw_masks(np.random.default_rng(seed), n, d)
     masks.flags.writeable = False
     return masks, WeightedRidge(masks, proximity(masks, width), alpha)
 
 
 def draw_normal(rng: np.random.Generator, n: int, row: Floats, background: Floats) -> tuple[Floats, Floats]:
-    """Return the row and rows drawn with the background's moments, and all of them standardised."""
+    """Return the row followed by rows drawn with the background's moments, raw and standardised."""
     mean, deviation = background.mean(axis=0), background.std(axis=0)
     deviation = np.where(deviation > 0, deviation, 1.0)
     rows = np.concatenate([row[None], rng.normal(mean, deviation, size=(n - 1, len(row)))])
@@ -127,10 +127,10 @@ def draw_normal(rng: np.random.Generator, n: int, row: Floats, background: Float
 
 
 def draw_bins(rng: np.random.Generator, n: int, row: Floats, background: Floats) -> tuple[Floats, Floats]:
-    """Return the row and rows that fall into the bins between quartiles as often as the background does.
+    """Return the row and random rows that fall into each quartile bin as often as the background does.
 
-    Within a bin, values are normal with the moments of the background's values, truncated at the ends of the
-    bin. The second array is 1 where a column is in the row's bin, else 0.
+    Within a bin, values follow a normal distribution with the moments of the background values in it,
+    truncated at the edges of the bin. The second array is 1 where a column is in the row's bin, else 0.
     """
     rows, same = np.tile(row, (n, 1)), np.ones((n, len(row)))
     for column, values in enumerate(background.T):
@@ -147,7 +147,7 @@ def draw_bins(rng: np.random.Generator, n: int, row: Floats, background: Floats)
 
 
 def _truncated_normal(rng: np.random.Generator, n: int, members: Floats, low: float, high: float) -> Floats:
-    """Draw normal values with the moments of `members`, and redraw those outside of [low, high]."""
+    """Draw normal values with the moments of `members`, redrawing those outside [low, high]."""
     mean, deviation = members.mean(), members.std()
     draws = np.full(n, mean)
     outside = np.arange(n) if deviation > 0 else np.arange(0)
@@ -158,7 +158,7 @@ def _truncated_normal(rng: np.random.Generator, n: int, members: Floats, low: fl
 
 
 def draw_masks(rng: np.random.Generator, n: int, d: int) -> Masks:
-    """Return the full mask, then masks that remove a uniform random number of random features."""
+    """Return the full mask, then masks that each remove a uniform random number of random features."""
     removed = rng.integers(1, d + 1, size=(n - 1, 1))
     uniform = rng.random((n - 1, d))
     masks = np.ones((n, d), dtype=np.bool_)
@@ -167,7 +167,7 @@ def draw_masks(rng: np.random.Generator, n: int, d: int) -> Masks:
 
 
 def proximity(masks: Masks, kernel_width: float) -> Floats:
-    """Return π of each mask; the cosine of a mask with the whole input is sqrt(share kept)."""
+    """Return π of each mask; the cosine between a mask and the whole input is sqrt(share kept)."""
     return kernel(100 * (1 - np.sqrt(masks.mean(axis=1))), kernel_width)
 
 
@@ -177,7 +177,7 @@ def kernel(distance: Floats, width: float) -> Floats:
 
 
 class WeightedRidge:
-    """A weighted ridge regression with a free intercept; its factorisation is reused for other responses."""
+    """A weighted ridge regression with an unpenalised intercept; its factorisation is reused."""
 
     def __init__(self, design: Floats | Masks, weight: Floats, alpha: float) -> None:
         self.design, self.weight, self.alpha = design, weight, alpha
@@ -203,12 +203,12 @@ class WeightedRidge:
 
 
 def ridge(design: Floats | Masks, values: Floats, weight: Floats, alpha: float) -> tuple[Floats, Floats]:
-    """Return coefficients (features, classes) with a free intercept, and their standard errors."""
+    """Return coefficients (features, classes), with an unpenalised intercept, and their standard errors."""
     return WeightedRidge(design, weight, alpha)(values)
 
 
 def _lever(design: Floats, alpha: float) -> tuple[Floats, float]:
-    """Return X (XᵀX + αI)⁻¹ and the effective degrees of freedom, by the smaller of XᵀX and XXᵀ."""
+    """Return X (XᵀX + αI)⁻¹ and the effective degrees of freedom, using the smaller of XᵀX and XXᵀ."""
     wide = design.shape[0] < design.shape[1]
     gram = design @ design.T if wide else design.T @ design
     normal = gram + alpha * np.eye(len(gram))

@@ -19,21 +19,19 @@ from pertinent.masks import full_mask
 class Occlusion(Explainer):
     r"""The mean of :math:`v(N) - v(N \setminus W)` over the windows W that cover a feature.
 
-    Windows are squares of an image, or stretches of neighbouring features of a text or a row. A feature is
-    covered if at least half of it lies in the window; features that no window covers are removed one by one.
+    Windows are squares of an image, or runs of consecutive features of a text or a row. A feature is covered
+    if at least half of it lies in the window; features that no window covers are removed one by one.
 
     Parameters
     ----------
     window
-        Side of the window in pixels, by default a quarter of the image's longer side; for other inputs a
-        number of features, by default 3. The default is larger if the budget is too small.
+        Side of the window in pixels, by default a quarter of the image's longer side; for other inputs the
+        number of features, by default 3. The default grows if the budget is too small.
     stride
-        Distance between windows; by default half the window, more if the budget is too small.
+        Distance between windows; by default half the window, or more if the budget is too small.
 
-    Note
-    ----
-    With ``features="pixels"`` these are the scores of captum's ``Occlusion``, summed over channels. With a
-    window and a stride of one feature it is `leave-one-out`.
+    Note ---- With ``features="pixels"`` the scores equal captum's ``Occlusion``, summed over channels. With a
+    window and a stride of one feature, the method is `leave-one-out`.
     """
 
     paper = "Zeiler & Fergus 2014, Sec. 4.2"
@@ -43,14 +41,14 @@ class Occlusion(Explainer):
     stride: Count | None = None
 
     def explain(self, task: Task) -> Steps:
-        """Ask for the whole input, and for the input without the features that each window covers."""
+        """Evaluate the whole input and the input without the features covered by each window."""
         covered = self._affordable(task)
         values = yield Values(np.concatenate([full_mask(task.n_features), ~covered]))
         drops = values[0] - values[1:]
         return Finding(scores=drops.T @ covered / covered.sum(axis=0))
 
     def _affordable(self, task: Task) -> Masks:
-        """Return the features that each window covers (windows, features), within the budget."""
+        """Return the features covered by each window (windows, features), within the budget."""
         d, numbers = task.n_features, task.numbers
         is_image = numbers is not None and numbers.owners.ndim == 3
         labels = numbers.owners[0] if numbers is not None and is_image else np.arange(d)[None]
@@ -68,7 +66,7 @@ class Occlusion(Explainer):
 
 
 def _covered(labels: Ints, d: int, window: int, stride: int) -> Masks:
-    """Return the features that each window covers, without repetitions, and single uncovered features."""
+    """Return the distinct sets of features covered by windows, plus each uncovered feature."""
     sizes = np.bincount(labels.ravel(), minlength=d)
     within = [
         np.bincount(labels[r : r + window, c : c + window].ravel(), minlength=d)
@@ -81,5 +79,5 @@ def _covered(labels: Ints, d: int, window: int, stride: int) -> Masks:
 
 
 def _starts(n: int, window: int, stride: int) -> range:
-    """Return the starts of windows along a side of n pixels; the last window may extend beyond it."""
+    """Return the start of each window along a side of n pixels; the last one may extend beyond the side."""
     return range(0, max(0, n - window) + stride, stride)

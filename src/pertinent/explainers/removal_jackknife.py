@@ -1,4 +1,4 @@
-"""Jackknife over the draws of a random removal: the part of the scores' variance that the draws cause."""
+"""Jackknife over a random removal's draws: how much of the scores' variance the draws cause."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pertinent.stats import student_factor
 
 @dataclass(frozen=True)
 class RemovalJackknife:
-    r"""The part of the scores' variance that comes from a removal's random draws.
+    r"""The share of the scores' variance that comes from a removal's random draws.
 
-    A removal's draws are divided into groups. An explainer gets the answers without group g of :math:`n_g` of
-    the n draws as additional columns, so it returns additional scores :math:`\phi_{-g}` next to :math:`\phi`.
+    A removal's draws are divided into groups. An explainer gets the answers without group g (:math:`n_g` of
+    the n draws) as additional columns and returns additional scores :math:`\phi_{-g}` next to :math:`\phi`.
     The variance of :math:`\phi` due to the draws is then
 
     .. math:: D = \frac{1}{G - 1} \sum_g \frac{(n - n_g)^2}{n\,n_g} (\phi_{-g} - \phi)^2 .
@@ -23,7 +23,7 @@ class RemovalJackknife:
     Attributes
     ----------
     sizes
-        Number of draws in each group; empty if the removal does not draw.
+        Number of draws in each group; empty if the removal is not random.
     undrawn
         Fraction of the distinct background rows that were not drawn (0: all were used, and D is 0).
     """
@@ -39,13 +39,13 @@ class RemovalJackknife:
     def standard_errors(
         self, scores: Floats, standard_errors: Floats | None, inflation: float = 1.0
     ) -> Floats:
-        """Return the standard errors (columns, features) including the variance of the draws.
+        """Return the standard errors (columns, features) including the variance due to the draws.
 
         `scores` and `standard_errors` cover all columns, including the additional ones. Standard errors that
-        were estimated from residuals already contain a part of the draws' variance. This part is larger
-        without a group, in a known proportion. It is estimated for all features of a column together, because
-        the estimate for a single feature is too noisy, and is not added again. If the standard errors were
-        inflated for few draws, the estimate is divided by the same factor, squared.
+        were estimated from residuals already contain some of the draws' variance. That share grows by a known
+        proportion when a group is left out, so it can be estimated and is not added twice. The estimate pools
+        all features of a column, because a single feature is too noisy. If the standard errors were inflated
+        for few draws, the estimate is divided by the square of that factor.
         """
         sizes = np.array(self.sizes)[:, None, None]
         n = sum(self.sizes)

@@ -1,4 +1,4 @@
-"""A sum of single effects: a sparse Bayesian regression on random masks."""
+"""Sum of single effects: a sparse Bayesian regression on random masks."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from pertinent.outputs import TINY
 AT_THE_INPUT: Floats = np.ones(1)
 
 FLOOR = 0.2
-"""Constant added to the magnitudes of gradients, as a share of their mean, so that no feature is excluded."""
+"""Constant added to gradient magnitudes, as a share of their mean, so that no feature is excluded."""
 
 PRIORS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-"""Candidate prior variances of an effect, as multiples of the response's variance; 0 not for the first."""
+"""Candidate prior variances of an effect, as multiples of the response's variance; the first is never 0."""
 
 RATIOS = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3)
 """Candidate variances of the many small effects, as multiples of the noise."""
 
 MORE_LIKELY = 5.0
-"""Small effects are dropped unless they increase the log-likelihood of the answers by this many nats."""
+"""Smallest gain in log-likelihood, in nats, for which small effects are kept."""
 
 MAX_STEPS, TOLERANCE = 50, 1e-3
-"""Largest number of steps of the fit, and largest change of coefficients (in deviations) at its end."""
+"""Largest number of fitting steps, and largest change of coefficients (in deviations) at convergence."""
 
 
 @explainers.register("single-effects")
 @dataclass(frozen=True)
 class SingleEffects(Explainer):
-    r"""The linear model with few strong effects that predicts the answer from the kept features.
+    r"""A linear model with few strong effects that predicts the answer from the kept features.
 
     .. math:: f(z) = b + z^\top \Bigl(\sum_{l=1}^{L} \gamma_l \beta_l + \theta\Bigr) + \varepsilon
 
-    The masks z are uniform. Each of the L single effects has one feature γ and one size β. θ are many small
+    The masks z are uniform. Each of the L single effects has one feature γ and one size β. θ holds many small
     effects, normal with a common variance. The posterior is computed by iterative Bayesian stepwise
-    selection; the variances of β, θ and the noise maximise the likelihood. Scores are posterior means,
-    standard errors the posterior standard deviations of the single effects. If the output has log-odds, they
-    are the default scale, as for `context-cite`.
+    selection; the variances of β, θ and the noise maximise the likelihood. Scores are posterior means, and
+    standard errors are the posterior standard deviations of the single effects. If the output has log-odds,
+    they are the default scale, as in `context-cite`.
 
     Parameters
     ----------
@@ -52,8 +52,8 @@ class SingleEffects(Explainer):
     effects
         Number of single effects L; unnecessary ones vanish.
     prior
-        Prior probability that a feature has an effect: ``"uniform"``, or ``"gradient"``, in proportion to the
-        magnitude of gradient × input, which costs two of the evaluations.
+        Prior probability that a feature has an effect: ``"uniform"``, or ``"gradient"``, proportional to the
+        magnitude of gradient × input, which costs two evaluations.
 
     Note
     ----
@@ -75,16 +75,16 @@ class SingleEffects(Explainer):
         return None if self.samples is None else self.samples + self._gradient_cost
 
     def min_budget(self, n_features: int) -> int:
-        """Return four masks, plus the cost of a gradient."""
+        """Return four masks plus the evaluations of the gradient."""
         return self.evaluations(n_features) or self.traits.min_budget + self._gradient_cost
 
     @property
     def _gradient_cost(self) -> int:
-        """Return the evaluations that the gradient costs."""
+        """Return the number of evaluations of the gradient."""
         return 2 if self.prior == "gradient" else 0
 
     def explain(self, task: Task) -> Steps:
-        """Ask for the gradient and the masks, and fit the regression."""
+        """Request the gradient and the masks, and fit the regression."""
         weights = yield from self._weights(task)
         n = self.samples or task.budget - self._gradient_cost
         masks = task.rng.random((n, task.n_features)) < 0.5
@@ -103,16 +103,16 @@ class SingleEffects(Explainer):
 
 @dataclass(frozen=True, eq=False)
 class Effects:
-    """The posterior of single effects for each column of answers.
+    """Posterior of the single effects, for each column of answers.
 
     Attributes
     ----------
     share
         Probability (effects, features, columns) that the effect belongs to the feature.
     size, variance
-        Mean and variance of the effect if it does.
+        Mean and variance of the effect if it belongs to the feature.
     small
-        The small effects (features, columns).
+        Small effects (features, columns).
     """
 
     share: Floats
@@ -133,7 +133,7 @@ class Effects:
 
 
 def fit(masks: Masks, values: Floats, n_effects: int, weights: Floats) -> Effects:
-    """Return the posterior from masks (n, features), answers (n, columns) and the features' prior weights."""
+    """Return the posterior from masks (n, features), answers (n, columns) and prior feature weights."""
     x, y = masks - masks.mean(axis=0), values - values.mean(axis=0)
     n, d = x.shape
     power, spread = (x**2).sum(axis=0)[:, None], np.maximum(y.var(axis=0), TINY)
@@ -165,9 +165,9 @@ def fit(masks: Masks, values: Floats, n_effects: int, weights: Floats) -> Effect
 def _single(
     estimate: Floats, error: Floats, priors: Floats, weights: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """Return the share, size and variance of one single effect, from least-squares estimates.
+    """Return the share, size and variance of one single effect from least-squares estimates.
 
-    The estimates are (features, columns). The prior variance of the size is the candidate of largest
+    The estimates are (features, columns). The prior variance of the size is the candidate with the largest
     likelihood.
     """
     factors = 0.5 * np.log(error / (error + priors)) + 0.5 * estimate**2 / error * priors / (error + priors)
@@ -181,7 +181,7 @@ def _single(
 
 
 class EmpiricalBayesRidge:
-    """A ridge regression on fixed masks whose penalty maximises the likelihood; it may drop all effects."""
+    """A ridge regression on fixed masks with a maximum-likelihood penalty; it may drop all effects."""
 
     def __init__(self, x: Floats) -> None:
         self.left, self.values, self.right = np.linalg.svd(x, full_matrices=False)

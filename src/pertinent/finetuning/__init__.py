@@ -1,1 +1,1 @@
-"""Fine-tuning text classifiers, with features removed or not, and training learned explainers."""
+"""Fine-tuning of text classifiers, with or without removed features, and training of learned explainers."""

@@ -1,4 +1,4 @@
-"""Labelled texts and the batches of fine-tuning, with or without counterfactuals."""
+"""Labelled texts, and the batches of fine-tuning with or without counterfactuals."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pertinent.removals.base import Removal, TokenRows
 logger = logging.getLogger(__name__)
 
 POOL = 50
-"""Number of batches whose examples are sorted by length together; a larger pool is less random."""
+"""Number of batches whose examples are sorted by length together; larger pools are less random."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,13 +41,13 @@ class InputSet:
 
     @cached_property
     def lengths(self) -> Ints:
-        """Return the length of each input: its tokens, special tokens included, or its features."""
+        """Return the length of each input: its tokens including special tokens, or its features."""
         return np.array([input.length for input in self.inputs], dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class Examples(InputSet):
-    """Tokenised texts, their class indices, and whether removed tokens of each need not be computed."""
+    """Tokenised texts, their class indices, and whether each text's removed tokens need not be computed."""
 
     inputs: Sequence[TextInput]
     labels: Ints
@@ -66,7 +66,7 @@ class Examples(InputSet):
         if not texts:
             raise InputError(f"There are no {'validation ' if data == 'validation' else ''}examples.")
         inputs, indices = [], np.empty(len(texts), dtype=np.int64)
-        with without_messages(transformer.logger, "truncated"):  # one warning with their number follows
+        with without_messages(transformer.logger, "truncated"):  # a single warning with their number follows
             for row, (text, label) in enumerate(zip(texts, labels, strict=True)):
                 try:
                     indices[row] = column_index(label, model.classes, "label")
@@ -176,7 +176,7 @@ class Shuffled(Sampler[tuple[int, int]]):
 
 @dataclass(frozen=True, eq=False)
 class Collator:
-    """A collator of indices into labels and token batches: whole texts first, then any counterfactuals.
+    """A collator from indices to labels and token batches: whole texts first, then any counterfactuals.
 
     Both share a forward pass, unless padding the counterfactuals to the length of the whole texts would cost
     more than `pass_cost`, the cost of a separate pass in tokens.
@@ -188,7 +188,7 @@ class Collator:
     pass_cost: int = 0
 
     def __call__(self, indices: Sequence[tuple[int, int]]) -> dict[str, Any]:
-        """Return the `labels` of a batch and its `passes`, a token batch for each forward pass."""
+        """Return the `labels` of a batch and its `passes`, one token batch per forward pass."""
         chosen = [example for _, example in indices]
         labels = torch.from_numpy(self.examples.labels[chosen])
         whole = [self._whole(example) for example in chosen]

@@ -1,4 +1,4 @@
-"""Fine-tune a transformers classifier, standard or counterfactual."""
+"""Fine-tuning of a transformers classifier, standard or counterfactual."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class Trained:
     Attributes
     ----------
     model
-        The trained model, wrapped, ready to be explained.
+        The trained, wrapped model, ready to be explained.
     folder
-        The folder with the model in transformers' format and ``pertinent.json``.
+        Folder with the model in transformers' format and ``pertinent.json``.
     accuracy
         Accuracy on the validation inputs, or ``None`` if there were none.
     steps
         Number of optimiser steps.
     history
-        The log of ``Trainer``: loss, learning rate, and the validation accuracy of each epoch.
+        Log of ``Trainer``: loss, learning rate, and validation accuracy per epoch.
     """
 
     model: TransformerModel
@@ -70,43 +70,44 @@ def train(
     progress: Callback | bool | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Trained:
-    """Fine-tune a text classifier with AdamW, so that its explanations show what it learned, and save it.
+    """Fine-tune a text classifier with AdamW so that its explanations show what it learned, and save it.
 
-    Counterfactual training (Hase et al. 2021, Sec. 4) doubles each batch: it adds a copy of every text with
+    Counterfactual training (Hase et al. 2021, Sec. 4) doubles each batch by adding a copy of every text with
     only a random share of its tokens kept, and the same label. For a model trained this way, inputs with
     removed features are in distribution, so explanations based on them show what it learned.
 
     Parameters
     ----------
     model
-        A transformers sequence classifier in float32 with its fast tokenizer, as `wrap` accepts it. It is
-        trained in place, on its current device (CPU or CUDA).
+        A float32 transformers sequence classifier with its fast tokenizer, in any form that `wrap` accepts.
+        It is trained in place, on its current device (CPU or CUDA).
     inputs
         Texts, pairs, or a query with its document, as in `explain`.
     labels
-        The class of each input, by name or number.
+        Class of each input, by name or index.
     out
-        The folder to save to, new or empty. Checkpoints are stored there during training.
+        Folder to save to, new or empty. It holds checkpoints during training.
     validation
         A pair (inputs, labels) on which accuracy is measured after each epoch; the best model is kept.
     new_head
-        Start with a new classification layer for the classes in `labels`. `model` is then not changed.
+        Start with a new classification layer for the classes in `labels`. `model` is then not modified.
     counterfactual
         Also train on every text with most of its tokens removed.
     removal
-        What removed tokens become: a name from `list_removals()` for texts, but not ``"marginalize"``.
+        How tokens are removed: a name from `list_removals()` for texts, but not ``"marginalize"``.
     sparsity
         Shares of tokens to keep; one is drawn for each input in each epoch.
     epochs
-        Passes over the inputs.
+        Number of passes over the inputs.
     batch_size
-        Inputs per step and device, not counting their counterfactuals.
+        Number of inputs per step and device, not counting their counterfactuals.
     learning_rate
-        The initial learning rate; it decays linearly to 0.
+        Initial learning rate; it decays linearly to 0.
     seed
-        The same seed gives the same model, on CUDA up to the order of floating-point sums.
+        Seed of all random draws. Equal seeds give equal models, on CUDA up to the order of floating-point
+        sums.
     precision
-        The floating-point type; ``"bfloat16"`` and ``"float16"`` mean mixed precision.
+        Floating-point type; ``"bfloat16"`` and ``"float16"`` use mixed precision.
     max_length
         Truncate texts to this many tokens.
     patience
@@ -114,13 +115,13 @@ def train(
     checkpoint_steps
         Number of steps between checkpoints and measurements; by default one epoch.
     resume
-        Continue from the last checkpoint in `out`, or start from the beginning without one. A finished
+        Continue from the last checkpoint in `out`, or start from the beginning if there is none. A finished
         run is loaded.
     progress
         As in `explain`; it counts inputs.
     options
-        A further setting of transformers' ``TrainingArguments``, such as ``warmup_steps=100``. In Python,
-        a mapping of names to values.
+        An additional setting of transformers' ``TrainingArguments``, such as ``warmup_steps=100``. From
+        Python, a mapping of names to values.
     """
     optional("accelerate")
     settings = TrainingSettings(
@@ -137,7 +138,7 @@ def train(
         options=dict(options or {}),
     )
     if patience is not None and validation is None:
-        raise SettingError("`patience` needs validation data: pass `validation`, too.")
+        raise SettingError("`patience` needs validation data: also pass `validation`.")
     from pertinent.finetuning.batches import Counterfactuals, Examples
 
     wrapped = _classifier(model, labels if new_head else None, seed, max_length)
@@ -185,7 +186,7 @@ def train(
 
 
 def _classifier(model: Any, labels: Any, seed: int, max_length: int | None) -> TransformerModel:
-    """Return the classifier to train; `labels` that are not ``None`` get a new classification layer."""
+    """Return the classifier to train; if `labels` is not ``None``, it gets a new classification layer."""
     import torch
 
     from pertinent.models.heads.text_classification import ClassificationHead

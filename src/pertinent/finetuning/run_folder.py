@@ -1,4 +1,4 @@
-"""The folder of a training run, with checkpoints until it is finished, then with the model."""
+"""Folder of a training run: it holds checkpoints until the run finishes, then the model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LAST_WRITTEN = "trainer_state.json"
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The folder of one training run; `settings` identify the run."""
+    """Folder of a training run; `settings` identify the run."""
 
     path: Path
     settings: Mapping[str, Any]
@@ -35,7 +35,7 @@ class RunFolder:
 
     @property
     def finished(self) -> bool:
-        """Return whether the run is finished; its record is written last."""
+        """Return whether the run has finished; its record is written last."""
         return file_exists(self.path / RECORD)
 
     def open(self, *, resume: bool) -> None:
@@ -46,12 +46,12 @@ class RunFolder:
         if file_exists(record):
             if not resume:
                 raise FileError(
-                    f"{str(self.path)!r} contains a training run already: resume it or choose another folder."
+                    f"{str(self.path)!r} already contains a training run: resume it or choose another folder."
                 )
             self._compare(record)
         elif folder_exists(self.path) and any(self.path.iterdir()):
             raise FileError(
-                f"{str(self.path)!r} is not empty and contains no training run: choose another folder."
+                f"{str(self.path)!r} is not empty but contains no training run: choose another folder."
             )
         else:
             make_folder(self.checkpoints)
@@ -78,7 +78,7 @@ class RunFolder:
         shutil.rmtree(self.checkpoints, ignore_errors=True)
 
     def load(self, model: Any) -> dict[str, Any]:
-        """Load the saved weights into the model, and return the record of the run."""
+        """Load the saved weights into the model and return the record of the run."""
         saved = type(model).from_pretrained(self.path, local_files_only=True, use_safetensors=True)
         model.load_state_dict(saved.state_dict())
         return dict(read_json(self.path / RECORD))
@@ -89,11 +89,11 @@ class RunFolder:
         changed = [name for name in settings if saved.get(name) != settings[name]]
         if changed:
             raise SettingError(
-                f"{str(self.path)!r} contains a training run with other settings ({', '.join(changed)}): "
+                f"{str(self.path)!r} contains a training run with different settings ({', '.join(changed)}): "
                 "choose another folder."
             )
 
 
 def is_unfinished(path: Path) -> bool:
-    """Return whether the folder contains a run that was started and not finished."""
+    """Return whether the folder contains a run that has started but not finished."""
     return file_exists(RunFolder(path, {}).checkpoints / _BEGUN)

@@ -31,7 +31,7 @@ from pertinent.models.torch import devices
 from pertinent.models.transformer import TransformerModel
 
 PASS_COST = {"cpu": 0, "cuda": 16384}
-"""Overhead of one more forward pass, in tokens that a small model computes in that time."""
+"""Overhead of an additional forward pass, in tokens that a small model computes in that time."""
 
 
 @contextmanager
@@ -55,7 +55,7 @@ def training_session(
 
 @contextmanager
 def kept_random_states() -> Iterator[None]:
-    """Restore the random states of Python, numpy and torch, which transformers' trainer seeds."""
+    """Restore the random states of Python, numpy and torch, which transformers' trainer sets."""
     python_state = random.getstate()
     numpy_state = np.random.get_state()  # noqa: NPY002  transformers seeds the global generator
     devices = list(range(torch.cuda.device_count()))
@@ -70,8 +70,8 @@ def kept_random_states() -> Iterator[None]:
 class ExampleTrainer(Trainer):
     """A trainer with batches of similar length, in an order that depends only on (seed, epoch).
 
-    Subclasses define the loss. `collators` make the batches of the training and the validation examples;
-    `masked` means that progress also counts a masked copy of every example.
+    Subclasses define the loss. `collators` create the batches of training and validation examples; `masked`
+    means that progress also counts a masked copy of every example.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class ExampleTrainer(Trainer):
     def compute_loss(
         self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
-        """Return the loss, with the outputs on request; this is called by transformers."""
+        """Return the loss, optionally with the outputs; called by transformers."""
         loss, outputs = self.loss_and_outputs(model, inputs)
         return (loss, outputs) if return_outputs else loss
 

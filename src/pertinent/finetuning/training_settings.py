@@ -1,4 +1,4 @@
-"""Settings of training, validated before models are loaded, and their conversion for transformers."""
+"""Training settings, validated before models are loaded, and their conversion for transformers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PRECISIONS = {"float32": {}, "bfloat16": {"bf16": True}, "float16": {"fp16": Tru
 
 @dataclass(frozen=True)
 class TrainerSettings(Settings):
-    """Settings of any training run; `epochs` and `learning_rate` are ``None`` if no network is trained."""
+    """Settings of a training run; `epochs` and `learning_rate` are ``None`` if no network is trained."""
 
     epochs: Count | None
     batch_size: Count
@@ -107,7 +107,7 @@ class TrainingSettings(TrainerSettings):
         require(bool(self.sparsities), "sparsities", "at least one share", self.sparsities)
 
     def recorded(self, data: Examples, validation: Examples | None) -> dict[str, Any]:
-        """Return the settings and data digest that are saved with the model, as plain JSON values."""
+        """Return the settings and the data digest to save with the model, as plain JSON values."""
         removal = self.removal
         return {
             **{f.name: getattr(self, f.name) for f in fields(self)},
@@ -123,7 +123,7 @@ class TrainingSettings(TrainerSettings):
 
 
 def text_removal(removal: str | Removal) -> Removal:
-    """Return a removal that gives one row of tokens for each text."""
+    """Return a removal that returns one row of tokens per text."""
     name = removal if isinstance(removal, str) else removal.name
     names = [other for other in removals.for_kind("text") if other != "marginalize"]
     if name == "marginalize":
@@ -134,7 +134,7 @@ def text_removal(removal: str | Removal) -> Removal:
     made = removals.make(removal) if isinstance(removal, str) else removal
     if "text" not in made.kinds():
         raise SettingError(
-            f"`removal` must support text, got {name!r}, which is for {' and '.join(made.kinds())}: "
+            f"`removal` must support text, got {name!r}, which supports {' and '.join(made.kinds())}: "
             f"choose from {', '.join(names)}."
         )
     # Explanations average over samples; training draws a new sample in each epoch.

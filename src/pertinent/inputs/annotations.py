@@ -13,18 +13,23 @@ from pertinent.errors import InputError, unknown
 from pertinent.inputs.base import Input
 
 _FORMS = (
-    "booleans (one for each feature, or for each pixel of an image), numbers or names of features, or "
-    "(start, end) spans of characters of a text"
+    "booleans (one for each feature, or for each pixel of an image), indices or names of features, or "
+    "character spans (start, end) of a text"
 )
 
 
 def mark_features(annotations: Any, input: Input) -> Masks:
-    """Return which features are marked, as a row of booleans.
+    """Return the mask of the features that annotations mark.
 
-    `annotations` are booleans, one per feature; numbers of features; names, each of which marks all features
-    of that name; spans (start, end) of characters, or (segment, start, end) in a pair of texts, which mark
-    the features that share a character with one; or an array (height, width) of booleans, which marks the
-    features of an image with more than half of their pixels marked.
+    `annotations` have one of these forms:
+
+    - a boolean for each feature,
+    - indices of features,
+    - names of features; a name marks all features with it,
+    - character spans (start, end), or (segment, start, end) in a pair of texts; they mark each feature that
+      shares a character with a span,
+    - an array (height, width) of booleans; it marks the features of an image with more than half of their
+      pixels marked.
 
     >>> from pertinent.inputs.table import table_input
     >>> mark_features(["b"], table_input({"a": 1, "b": 2})).tolist()

@@ -1,4 +1,4 @@
-"""A background: the data from which removed columns are filled, or images of one size."""
+"""Background data: rows from which removed columns are filled, or images of one size."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pertinent.inputs.rows import NUMBERS, as_row, frame_values, is_frame, missi
 
 
 class Background:
-    """Rows of data from which removed columns are filled, a missing value being NaN; or images of one size.
+    """Rows from which removed columns are filled, with NaN for missing values; or images of one size.
 
     >>> Background([[1.0, 2.0], [3.0, 6.0]]).centre("mean")
     array([2., 4.])
@@ -33,7 +33,7 @@ class Background:
 
     @classmethod
     def from_images(cls, images: Sequence[ArrayInput]) -> Background:
-        """Return the background of images that a model has prepared."""
+        """Return the background of prepared images."""
         sizes = {image.array.shape for image in images}
         if len(sizes) != 1:
             shown = " and ".join(map(str, sorted(sizes)[:2])) or "none"
@@ -49,14 +49,14 @@ class Background:
         return digest(self.values)
 
     def check_width(self, n_columns: int, of: str) -> None:
-        """Raise an `InputError` unless the background has `n_columns`, those of a table or a row."""
+        """Raise an `InputError` unless the background has `n_columns`, the columns of a table or a row."""
         if self.values.shape[1] != n_columns:
             raise InputError(
                 f"The background has {self.values.shape[1]} columns, but the {of} has {n_columns}."
             )
 
     def centre(self, statistic: Literal["mean", "median"]) -> Array:
-        """Return the mean or median of each column: of categories the most frequent, NaN without values."""
+        """Return the mean or median of each numeric column, the mode of others; NaN without values."""
         if statistic not in self._centres:
             centres = [_centre(column[~missing(column)], statistic) for column in self.values.T]
             averaged = statistic == "mean" and self.values.dtype.kind in "biu"
@@ -64,12 +64,12 @@ class Background:
         return self._centres[statistic]
 
     def range(self) -> tuple[Array, Array]:
-        """Return the smallest and largest value of each column of numbers; NaN without values."""
+        """Return the minimum and maximum of each numeric column; NaN without values."""
         values = self.values.astype(np.float64)
         return np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
 
     def deviation(self) -> Floats:
-        """Return the standard deviation of each column of numbers; 1 if its values are constant."""
+        """Return the standard deviation of each numeric column; 1 if its values are constant."""
         values = self.values.astype(np.float64)
         empty = np.isnan(values).all(axis=0)
         spread = np.nanstd(np.where(empty, 0.0, values), axis=0)
@@ -99,7 +99,7 @@ def _stacked(rows: Any) -> Array:
 
 
 def _centre(values: Array, statistic: str) -> Any:
-    """Return the mean or median of the present values of a column, or the most frequent one."""
+    """Return the mean or median of a column without missing values; its mode if it is not numeric."""
     if not len(values):
         return np.nan
     if not all(map(is_number, values.tolist())):

@@ -1,4 +1,4 @@
-"""An input, divided into the features that an explanation scores."""
+"""Inputs, divided into the features that an explanation scores."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from pertinent.inputs.background import Background
 
 Features: TypeAlias = str | Sequence[Any] | Array
-"""A granularity; or custom features, such as character spans of a text or segments of an image."""
+"""A granularity or custom features, such as character spans of a text or segments of an image."""
 
 
 @dataclass(frozen=True)
 class Truncation:
-    """How much of a truncated input the model reads.
+    """Part of a truncated input that the model reads.
 
     Attributes
     ----------
     n_seen, n_total
-        Number of features that the model reads, and of all features.
+        Number of features that the model reads, and total number of features.
     max_tokens
-        Number of tokens that the model reads.
+        Maximum number of tokens of the model.
     unit
         The unit of the counts, such as ``"words"``.
 
@@ -57,10 +57,10 @@ class Numbers:
     Attributes
     ----------
     values
-        The values themselves.
+        The values.
     absent
-        For each value, the value that means "absent": the fill value of the removal if that is
-        constant; else black for pixels, and the background's mean or 0 for columns.
+        For each value, the value that means "absent": the fill value of a constant removal; otherwise black
+        for pixels, and the background's mean or 0 for columns.
     owners
         The index of the feature of each value.
     background
@@ -80,17 +80,17 @@ class Input(ABC):
     Attributes
     ----------
     raw
-        The input as the user gave it, kept so that it can be shown and prepared again.
+        The original input, kept so that it can be shown and prepared again.
     features
         A name for each removable feature, in the order of mask columns.
     granularity
-        What one feature is: ``"words"``, ``"patches"``, ``"columns"`` …
+        The kind of features: ``"words"``, ``"patches"``, ``"columns"`` …
     notes
         Notes for the user, such as that an image was resized.
     fingerprint
         A digest of the content, which seeds random draws.
     truncation
-        How much of the input the model reads, if not all of it.
+        The part of the input that the model reads; ``None`` if it reads all of it.
     kind
         The name of its modality.
     has_words, has_columns, is_picture
@@ -115,9 +115,9 @@ class Input(ABC):
 
     @property
     def levels(self) -> tuple[Ints, ...]:
-        """Return the unit of each feature at each level, if the input is explained from coarse to fine.
+        """Return the unit of each feature at each level of coarse-to-fine explanation, the coarsest first.
 
-        The coarsest level is first and the features are last; empty for other inputs.
+        The last level are the features; empty for inputs that are not explained from coarse to fine.
         """
         return ()
 
@@ -138,12 +138,12 @@ class Input(ABC):
 
     @property
     def content(self) -> Hashable:
-        """Return a key that equal inputs share, however they are divided into features."""
+        """Return a key of the input that does not depend on its division into features."""
         return self.fingerprint
 
     @property
     def features_argument(self) -> str | Array:
-        """Return the argument `features` that divides the input into the same features again."""
+        """Return the argument `features` that divides the input into the same features."""
         return self.granularity
 
     @property
@@ -161,7 +161,7 @@ class Input(ABC):
         return objects([None] * self.n_features)
 
     def for_shap(self, scores: Floats) -> tuple[Array, Array, tuple[str, ...] | None]:
-        """Return the arguments of shap's plots: scores, their data, and feature names if there are any."""
+        """Return the arguments of shap's plots: scores, their data, and feature names or ``None``."""
         return scores, self.feature_values(), self.features
 
     def heatmap(self, scores: Floats) -> Floats:
@@ -172,7 +172,7 @@ class Input(ABC):
         )
 
     def match_annotation(self, annotation: Array) -> Masks | None:
-        """Return the features that an annotation marks, if it has a form of this modality only."""
+        """Return the features that an annotation marks, if its form is specific to this modality."""
         return None
 
     def missing_features(self) -> list[str]:
@@ -180,9 +180,9 @@ class Input(ABC):
         return []
 
     def numbers(self, background: Background | None, constant: float | None) -> Numbers | None:
-        """Return the values of the input and of its absence; ``None`` if it has values that are not numbers.
+        """Return the values of the input and of its absence; ``None`` unless all values are numbers.
 
-        `constant` is the value of a removal that fills in one value.
+        `constant` is the fill value of a constant removal.
         """
         return None
 
@@ -191,7 +191,7 @@ class Input(ABC):
         return {"kind": self.kind, "fingerprint": self.fingerprint.hex(), **encode(self)}
 
     def restore(self) -> Self:
-        """Return an input that was read from a file with `raw` set, after a check of its fields."""
+        """Check the fields of an input that was read from a file, and return it with `raw` set."""
         return self
 
 
@@ -206,9 +206,9 @@ def objects(items: Sequence[Any]) -> Array:
 class ArrayInput(Input):
     """An input whose features are parts of an array.
 
-    Removals that fill in values, gradients, attacks and sensitivity need only the methods defined
-    here. A subclass defines the attributes below, and overrides methods if its
-    values have another meaning. `background` are the rows with which the model was wrapped.
+    Removals that fill in values, gradients, attacks and sensitivity use only the methods defined here. A
+    subclass defines the attributes below, and overrides methods if its values have another meaning.
+    `background` is the background of the model.
 
     Attributes
     ----------
@@ -246,7 +246,7 @@ class ArrayInput(Input):
         return self.kind, self.array.shape
 
     def restore(self) -> Self:
-        """Return the input with its array as `raw`."""
+        """Return the input with the array as `raw`."""
         return replace(self, raw=self.as_read(self.array[None])[0])
 
     @property

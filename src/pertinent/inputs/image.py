@@ -25,7 +25,7 @@ CHANNELS = (1, 3, 4)
 """Numbers of channels that identify an array with channels last."""
 
 _NEAR = 0.1
-"""Relative deviation from the requested number of superpixels above which a note says so."""
+"""Relative deviation from the requested number of superpixels above which a note is added."""
 
 MOST_FEATURES = 2**20
 """Largest number of pixels or patches of an image: a mask takes this number of bytes."""
@@ -159,9 +159,8 @@ def pixel_range(values: Array) -> tuple[float, float]:
 def as_pixels(raw: Any) -> Array:
     """Return the pixels (channels, height, width) of a file, an array, a tensor or a PIL image.
 
-    An array or tensor (channels,
-    height, width), (height, width, channels) with 1, 3 or 4 channels, or (height, width) keeps its
-    values; if both orders are possible, channels come first.
+    Arrays and tensors may be (channels, height, width), (height, width, channels) with 1, 3 or 4 channels, or
+    (height, width), and keep their values. If both orders of axes are possible, channels come first.
     """
     if isinstance(raw, str | Path):
         pixels = read_image(raw)
@@ -177,16 +176,16 @@ def as_pixels(raw: Any) -> Array:
 
 
 def unit_pixels(raw: Any) -> tuple[Array, tuple[str, ...]]:
-    """Return the pixels of an image for a module, and a note if their scale had to be decided.
+    """Return the pixels of an image for a module, and a note about their scale if it is ambiguous.
 
-    Bytes (uint8) are scaled to [0, 1], like those of a file or PIL image. Other whole numbers have no agreed
-    scale and keep their values, as floats do.
+    Bytes (uint8) are scaled to [0, 1], like files and PIL images. Other integers have no conventional scale
+    and keep their values, like floats.
     """
     pixels, dtype = as_pixels(raw), str(getattr(raw, "dtype", "")).removeprefix("torch.")
     if dtype == "uint8":
         return pixels / np.float32(255), ("bytes from 0 to 255 were scaled to numbers from 0 to 1",)
     if dtype.startswith(("int", "uint")):
-        return pixels, (f"whole numbers ({dtype}) were not scaled: the model gets {_range_of(pixels)}",)
+        return pixels, (f"integers ({dtype}) were not scaled: the model gets {_range_of(pixels)}",)
     return pixels, ()
 
 
@@ -215,7 +214,7 @@ def _numbers(raw: Any) -> Array:
     except (TypeError, ValueError) as error:
         raise InputError(f"An image must be an array of numbers: {error}") from error
     if values.dtype.kind not in "biuf":
-        raise InputError(f"An image must hold numbers, whole or real, but has dtype {values.dtype}.")
+        raise InputError(f"An image must hold integers or floats, but has dtype {values.dtype}.")
     with np.errstate(over="ignore"):
         return values.astype(np.float32)
 
@@ -238,8 +237,8 @@ def _has_channels_last(shape: tuple[int, ...]) -> bool:
 def image_input(raw: Any, features: Features = "patches") -> ImageInput:
     """Divide an image into ``"pixels"``, ``"patches"`` or ``"superpixels"``, or into custom segments.
 
-    A number after a colon is the side of patches in pixels, or the number of superpixels. An array
-    (height, width) of whole numbers has the segment of each pixel.
+    A number after a colon is the side of patches in pixels, or the number of superpixels. Custom segments are
+    an array (height, width) of integers, the segment of each pixel.
 
     >>> image_input(np.zeros((1, 8, 8)), "patches:4").n_features
     4
@@ -271,7 +270,7 @@ def _cut(pixels: Array, features: str) -> tuple[Ints, str]:
     """Return the feature of each pixel, and the granularity with its size."""
     granularity, _, number = features.partition(":")
     is_size = not number or (number.isdigit() and int(number) > 0)
-    require(is_size, "features", "like 'patches:4', a whole number after the colon", number)
+    require(is_size, "features", "like 'patches:4', an integer after the colon", number)
     size = int(number) if number else None
     _, height, width = pixels.shape
     n_features = height * width
@@ -313,7 +312,9 @@ def _renumber(segments: Any, shape: tuple[int, ...]) -> tuple[Ints, Ints]:
     except ValueError as error:
         raise InputError(f"`features` must be an array of segment numbers: {error}") from error
     if numbers.dtype.kind not in "biu":
-        raise InputError(f"`features` must hold whole numbers of segments, but has dtype {numbers.dtype}.")
+        raise InputError(
+            f"`features` must hold integers, the segment of each pixel, but has dtype {numbers.dtype}."
+        )
     if numbers.shape != shape:
         raise InputError(
             f"`features` must have one segment number for each pixel, an array {shape}, but has shape "
@@ -324,7 +325,7 @@ def _renumber(segments: Any, shape: tuple[int, ...]) -> tuple[Ints, Ints]:
 
 
 def _names(labels: Ints, granularity: str) -> list[str]:
-    """Return the names of features, from the position of their top left corner."""
+    """Return the names of features, which contain the position of their first pixel."""
     first = np.unique(labels, return_index=True)[1]
     rows, columns = np.divmod(first, labels.shape[1])
     name = _SINGULAR[granularity.partition(":")[0]]

@@ -1,4 +1,4 @@
-"""Image files: reading, decoding what a browser sends, and writing PNG."""
+"""Image files: reading, decoding of data URIs, and writing of PNG."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from pertinent.errors import FileError, InputError, MissingExtra
 from pertinent.files import file_exists
 
 MOST_PIXELS = 64_000_000
-"""The largest image that is read from a file: a few compressed kilobytes may hold billions of pixels."""
+"""Maximum number of pixels of an image file: a few compressed kilobytes may hold billions of pixels."""
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tif", ".tiff")
-"""The suffixes by which a string is recognised as the name of an image file."""
+"""Suffixes by which a string is recognised as the name of an image file."""
 
 _FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
-"""The formats of images that are decoded from a data URI."""
+"""Formats of images that may be decoded from a data URI."""
 
 _GREY = ("1", "L", "LA", "La")
 _WITH_ALPHA = ("RGBA", "RGBa", "LA", "La", "PA")
@@ -54,7 +54,7 @@ def _read(path: Path) -> Array:
     if not file_exists(path):
         raise FileError(f"There is no image file {str(path)!r}.")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # PIL warns of odd files, and of a larger limit of its own
+        warnings.simplefilter("ignore")  # PIL warns about unusual files, and at a larger limit
         with pil.open(path) as image:
             width, height = image.size
             if width * height > MOST_PIXELS:
@@ -68,7 +68,7 @@ def _read(path: Path) -> Array:
 def pil_pixels(image: Any) -> Array:
     """Return a PIL image of any mode as float32 (channels, height, width).
 
-    Grey images have one channel, all others three: red, green and blue. Transparent pixels are blended with
+    Grey images have one channel, others have three: red, green and blue. Transparent pixels are blended with
     white. Numbers of 8 or 16 bits become [0, 1]; floats keep their values.
     """
     if image.mode == "F":

@@ -1,4 +1,4 @@
-"""A modality: one kind of input, and everything that the rest of the library needs to know about it.
+"""Modalities: the kinds of input, with everything that the rest of the library needs to know about them.
 
 Text, image and table are registered in this folder. A modality from outside is registered in the same way,
 by ``@modalities.register("time-series")`` or through an entry point in the group ``pertinent.inputs``.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TextColumns:
-    """The columns of a file with a text, the second text of a pair and a query, if a user names them."""
+    """Columns of a file for a text, the second text of a pair and a query; ``None`` by default."""
 
     text: str | None = None
     pair: str | None = None
@@ -39,16 +39,16 @@ class TextColumns:
 
 @dataclass(frozen=True)
 class InputLimits:
-    """Limits of one input that a user sends to the web page.
+    """Limits of an input in the web app.
 
     Attributes
     ----------
     text
-        Characters of a text, of all parts of a prompt, or of all values of a row.
+        Maximum number of characters of a text, of all parts of a prompt, or of all values of a row.
     features
-        Features of the input.
+        Maximum number of features.
     pixels
-        Pixels of an image.
+        Maximum number of pixels of an image.
     """
 
     text: int = 20_000
@@ -56,20 +56,20 @@ class InputLimits:
     pixels: int = 2**22
 
     def check_text(self, *texts: object) -> None:
-        """Raise an `InputError` if the strings among the arguments are too long together."""
+        """Raise an `InputError` if the strings among the arguments have too many characters in total."""
         n = sum(len(text) for text in texts if isinstance(text, str))
         if n > self.text:
             raise InputError(
-                f"The text has {n:,} characters, but this page explains at most {self.text:,}: shorten it."
+                f"The text must have at most {self.text:,} characters on this page, got {n:,}: shorten it."
             )
 
 
 @dataclass(frozen=True)
 class Modality(ABC):
-    """One kind of input.
+    """A kind of input.
 
-    What only needs an input is a method of its class `input_type`. What is named as ``"module:name"`` is
-    imported when it is used; a class or function can be given in its place.
+    Methods that need only an input belong to its class `input_type`. Attributes of the form ``"module:name"``
+    are imported when they are used; they may also be the class itself.
 
     Attributes
     ----------
@@ -78,33 +78,33 @@ class Modality(ABC):
     features
         The default granularity.
     aligned
-        Whether features of one name are the same thing in every input, so that their scores can be stacked.
+        Whether features with the same name correspond across inputs, so that their scores can be stacked.
     dimensions
-        The possible numbers of dimensions of one input that is given as an array.
+        The possible numbers of dimensions of an input that is an array.
     precedence
-        Modalities with a lower number are asked first whether they recognise an input.
+        The order in which modalities are tried for an input of unknown kind, lowest first.
     default_removal
         The removal used by default, if the model does not choose one.
     fixed_baseline, drawn_baseline
-        The removals that make the baseline of path gradients, and a baseline that is drawn at random.
+        The removals that make the fixed and the random baseline of path gradients.
     scorer
-        The network that learned explainers use by default, a `learned.networks.scorer.Scorer`; ``None`` if
+        The network that learned explainers use by default, a `learners.networks.scorer.Scorer`; ``None`` if
         they cannot explain this kind of input.
     drawing
-        How such an input is drawn in the terminal, in HTML and in plots, a subclass of
-        `rendering.drawings.Drawing`; ``None`` to list its features.
+        The drawing of inputs in the terminal, in HTML and in plots, a subclass of
+        `rendering.drawings.Drawing`; ``None`` to list the features.
     nouns
-        What people call an input, and one of its features.
+        Everyday nouns for an input and for one of its features.
     coarser
-        The setting that makes fewer features, for warnings.
+        The setting that gives fewer features, for warnings.
     is_trainable
         Whether `train` fine-tunes classifiers of such inputs.
     flag
         The flag of the command line that takes such inputs: ``"inputs"``, ``"image"`` or ``"row"``.
     granularities
-        The granularities that the page offers; by default `features`.
+        The granularities in the web app; by default only `features`.
     in_files, in_lines
-        Whether a record of a table file can be such an input, and whether a line of a .txt file can.
+        Whether a record of a table file, and whether a line of a .txt file, can be such an input.
     """
 
     name: ClassVar[str]
@@ -129,43 +129,43 @@ class Modality(ABC):
 
     @property
     def plural(self) -> str:
-        """What several inputs are called, as ``table rows``."""
+        """Noun for several inputs, such as ``table rows``."""
         return f"{self.name} inputs"
 
     def recognises(self, raw: Any) -> bool:
-        """Whether one input that a user gave, without saying what it is, is of this kind."""
+        """Return whether an input of unknown kind is of this kind."""
         return False
 
     def is_one(self, raw: Any) -> bool:
-        """Whether a sequence is itself one input of this kind; arrays are judged by `dimensions`."""
+        """Return whether a sequence is a single input of this kind; for arrays `dimensions` decide."""
         return False
 
     def split(self, raw: Any) -> Iterable[Any] | None:
-        """The inputs in a collection, or ``None`` if `raw` is itself one input of this kind."""
+        """Return the inputs in a collection, or ``None`` if `raw` is a single input of this kind."""
         return None if self.is_one(raw) else split_collection(raw, self.dimensions)
 
     @abstractmethod
     def prepare(self, raw: Any, features: Features | None = None) -> Input:
-        """Divide one input that a user gave into features, for a model that reads strings or arrays."""
+        """Divide an input into features, for a model that reads strings or arrays."""
 
     def with_columns(self, columns: Columns | None) -> Self:
-        """Return the modality for a model that reads the columns, if it reads rows of a table."""
+        """Return the modality with the columns of the model, if its inputs are table rows."""
         return self
 
     def prepare_for_module(self, raw: Any, features: Features | None, channels: int | None) -> Input:
-        """Divide one input into features, for a torch module whose first convolution reads `channels`."""
+        """Divide an input into features, for a torch module that reads `channels` channels."""
         return self.prepare(raw, features)
 
     def make_background(self, rows: Any, prepare: Callable[[Any], Any]) -> Background:
-        """Return the background of a model, which prepares an input by `prepare`."""
+        """Return the background of a model; `prepare` prepares one input for it."""
         return Background(rows)
 
     def to_fields(self, input: Any) -> dict[str, Any]:
-        """Return the fields of the form on the page that make the input, as plain data."""
+        """Return the form fields of the input in the web app, as plain data."""
         return {"values": json_text(encode(input.raw))}
 
     def from_fields(self, fields: Mapping[str, Any], limits: InputLimits) -> Any:
-        """Return one raw input from the fields of the form: by default the numbers in a text."""
+        """Return the raw input of form fields: by default the numbers in a text."""
         text = PlainData(fields, "input").text("values").strip()
         limits.check_text(text)
         if text[:1] not in ("[", "{"):
@@ -177,29 +177,30 @@ class Modality(ABC):
             raise InputError(f"`values` must be numbers or JSON, but got {got}.") from error
 
     def without_answer(self, raw: Any) -> Any:
-        """Return a raw input that has the same features, and that the model does not have to answer first."""
+        """Return a raw input with the same features that does not need an answer generated by the model."""
         return raw
 
     def background_notes(self, input: Any, background: Background | None) -> tuple[str, ...]:
-        """Return notes on values of the input that the background never has."""
+        """Return notes on values of the input that never occur in the background."""
         return ()
 
     def text_columns(self, names: Sequence[str], chosen: TextColumns) -> dict[str, str] | None:
-        """Return a column of a file for each key of an input; ``None`` if all columns are values of a row."""
+        """Return the column of a file for each key of an input; ``None`` if all columns form a row."""
         return None
 
     def default_removal_for(self, background: Background | None) -> str:
-        """The removal used by default, given the rows that the model was wrapped with."""
+        """Return the default removal of a model with this background."""
         return self.default_removal
 
     def removal_warning(self, background: Background | None) -> str:
-        """A warning about the removal used by default; empty if it needs none."""
+        """Return a warning about the default removal; empty if there is none."""
         return ""
 
     def baseline_removal(self, input: Any, background: Background | None, *, drawn: bool) -> str:
-        """The removal that makes the baseline of path gradients; what is drawn comes from a background."""
-        usual = self.drawn_baseline if drawn else self.fixed_baseline
-        return "background" if drawn and background is not None else usual
+        """Return the removal that makes the baseline of path gradients, a random one if `drawn`."""
+        if drawn and background is not None:
+            return "background"
+        return self.drawn_baseline if drawn else self.fixed_baseline
 
 
 modalities: Registry[Modality] = Registry("kind of input", "pertinent.inputs")
@@ -207,14 +208,14 @@ modalities: Registry[Modality] = Registry("kind of input", "pertinent.inputs")
 
 @lru_cache
 def modality_named(kind: str) -> Modality:
-    """The modality of this name."""
+    """Return the modality with this name."""
     return modalities.make(kind)
 
 
 def modality_of(raw: Any) -> Modality:
-    """The modality that recognises one input, by its type and shape."""
-    known = sorted(map(modality_named, modalities.all()), key=lambda modality: modality.precedence)
-    for modality in known:
+    """Return the modality that recognises an input by its type and shape."""
+    by_precedence = sorted(map(modality_named, modalities.all()), key=lambda modality: modality.precedence)
+    for modality in by_precedence:
         if modality.recognises(raw):
             return modality
     raise InputError(
@@ -224,13 +225,13 @@ def modality_of(raw: Any) -> Modality:
 
 
 def split_collection(raw: Any, dimensions: Sequence[int]) -> Iterable[Any] | None:
-    """The inputs in a collection, or ``None`` if `raw` is one, such as an array of these `dimensions`."""
+    """Return the inputs in a collection, or ``None`` if `raw` is one input; arrays by `dimensions`."""
     if isinstance(raw, str | Path | Mapping):
         return None
     if hasattr(raw, "iterrows"):
         return _FrameRows(raw)
     if hasattr(raw, "tocsr"):
-        raise InputError("A sparse matrix cannot be explained: give its .toarray().")
+        raise InputError("A sparse matrix cannot be explained: pass `matrix.toarray()`.")
     if hasattr(raw, "shape"):
         return None if len(raw.shape) in (0, *dimensions) else raw
     return raw if isinstance(raw, Iterable) else None
@@ -250,7 +251,7 @@ class _FrameRows:
 
 
 def input_from_dict(plain: Any, features: Sequence[str]) -> Input:
-    """The inverse of `Input.to_dict`; raises an `InputError` if the fields do not make an input."""
+    """Return the input of the fields from `Input.to_dict`; raise an `InputError` if they are invalid."""
     data = PlainData(plain, "input")
     cls = modality_named(data.text("kind", modalities.all())).input_type
     fields = decode_fields(cls, plain, features=len(features))

@@ -1,4 +1,4 @@
-"""Prompts of a language model: a text, a template, a question with its sources, or the messages of a chat."""
+"""Prompts of a language model: a text, a template, a question with sources, or chat messages."""
 
 from __future__ import annotations
 
@@ -16,46 +16,46 @@ from pertinent.inputs.rendered_prompt import PromptInput, RenderedPrompt, Unit
 
 Message: TypeAlias = Mapping[str, str]
 
-_MARK = "\ue000{}\ue001"
-"""Stands for a message while a chat template is applied; private characters, so that no message has it."""
+_PLACEHOLDER = "\ue000{}\ue001"
+"""Placeholder of a message in a chat template, of private-use characters that do not occur in messages."""
 
 
 @dataclass(frozen=True)
 class Prompt:
-    r"""A prompt, and the answer to explain.
+    r"""A prompt and the answer to explain.
 
     Parameters
     ----------
     text
-        The prompt; with sources, the question about them, which is never removed; with slots, the template
-        that they fill: ``"{name} lives in {city}"``.
+        The prompt. With sources it is the question about them, which is never removed; with slots it is the
+        template: ``"{name} lives in {city}"``.
     sources
-        Texts that the question is about, such as retrieved documents. They alone can be removed.
+        Texts that the question is about, such as retrieved documents. Only they can be removed.
     slots
-        What stands in each slot of the text. The slots alone can be removed.
+        The text of each slot. Only the slots can be removed.
     alternatives
-        By the name of a slot, other texts that it may be replaced by when it is removed; for each slot.
+        For each slot, texts that replace it when it is removed.
     messages
-        The messages of a chat in place of a text, each with a role and a content. The contents can be
-        removed; what the tokenizer's chat template adds to them cannot.
+        The messages of a chat, each with a role and a content, instead of a text. The contents can be
+        removed; the text that the tokenizer's chat template adds cannot.
     answer
-        The answer whose log-likelihood is explained, exactly as it follows the prompt: most models write a
-        space first. By default the model's own greedy answer.
+        The answer whose log-likelihood is explained, exactly as it follows the prompt; most models generate
+        a leading space. By default the model's greedy answer.
     rather_than
-        Another answer. The contrast log p(answer) − log p(rather_than) is then explained by default.
+        Another answer. By default the contrast log p(answer) − log p(rather_than) is then explained.
     span
-        A part of the answer, such as a name or a number in it, whose log-likelihood given what stands before
-        it is then explained by default: that of the tokens that share a character with its first occurrence.
+        A part of the answer, such as a name or a number. By default the log-likelihood of its first
+        occurrence, given the preceding text, is then explained: of all tokens that share a character with it.
     template
-        How sources and question are put together.
+        The format in which sources and question are combined.
     separator
-        What stands between two sources.
+        The text between two sources.
 
     Examples
     --------
-    >>> Prompt("Who won?", sources=["Ada won.", "Bob lost."]).rendered().segments
+    >>> Prompt("Who won?", sources=["Ada won.", "Bob lost."]).render().segments
     ('Ada won.', '\n\n', 'Bob lost.', '\n\nWho won?')
-    >>> Prompt("{name} lives in {city}.", slots={"name": "Ada", "city": "Rome"}).rendered().segments
+    >>> Prompt("{name} lives in {city}.", slots={"name": "Ada", "city": "Rome"}).render().segments
     ('Ada', ' lives in ', 'Rome', '.')
     """
 
@@ -71,22 +71,24 @@ class Prompt:
     separator: str = "\n\n"
 
     def __post_init__(self) -> None:
-        """Check what was given."""
+        """Validate the fields."""
         for name in ("text", "template", "separator"):
             _expect_text(getattr(self, name), name)
         for name, entries in (("sources", "texts"), ("messages", "messages")):
             object.__setattr__(self, name, _listed_values(getattr(self, name), name, entries))
         self._check_parts()
         if bool(self.messages) == bool(self.text.strip()):
-            raise InputError("A prompt must be a text or messages that are not empty: give one of them.")
+            raise InputError("A prompt must have a text or messages: exactly one of them, and not empty.")
         if self.messages and self.sources:
-            raise InputError("Sources go with a text: put them into the contents of the messages instead.")
+            raise InputError("`sources` require `text`: put them into the contents of the messages instead.")
         if self.slots and (self.messages or self.sources):
-            raise InputError("Slots go with a text: give sources or messages without slots.")
+            raise InputError("`slots` require `text`, without `sources` or `messages`.")
         if self.answer is not None and self.answer == self.rather_than:
-            raise InputError("`rather_than` must be another answer, but it is the same as `answer`.")
+            raise InputError("`rather_than` must be another answer, got the same as `answer`.")
         if self.span is not None and self.rather_than is not None:
-            raise InputError("A contrast is about whole answers: give `span` or `rather_than`.")
+            raise InputError(
+                "`span` and `rather_than` cannot be combined: a contrast compares whole answers."
+            )
 
     def _check_parts(self) -> None:
         self._check_slots()
@@ -97,27 +99,29 @@ class Prompt:
             _expect_text(source, "sources", blank=False)
         for message in self.messages:
             _expect_message(message)
-        for place in ("{sources}", "{text}") if self.sources else ():
-            if self.template.count(place) != 1:
-                raise InputError(f"`template` must hold {place} once, but is {safe_repr(self.template)}.")
+        for field_name in ("{sources}", "{text}") if self.sources else ():
+            if self.template.count(field_name) != 1:
+                raise InputError(
+                    f"`template` must contain {field_name} once, got {safe_repr(self.template)}."
+                )
 
     def _check_slots(self) -> None:
         for name in ("slots", "alternatives"):
             if not isinstance(getattr(self, name), Mapping):
                 got = safe_repr(getattr(self, name))
-                raise InputError(f"`{name}` must map the names of slots to texts, but got {got}.")
+                raise InputError(f"`{name}` must map the names of slots to texts, got {got}.")
         if not self.slots and not self.alternatives:
             return
         named = [name for _, name in self._template() if name is not None]
         if len(named) != len(self.slots) or set(named) != set(self.slots):
             raise InputError(
-                f"The text has the slots {_listed(named)}, each of which must be there once, but `slots` are "
+                f"`slots` must be the slots of the text, which occur once each: {_listed(named)}, got "
                 f"{_listed(self.slots)}."
             )
         if self.alternatives and set(self.alternatives) != set(self.slots):
             raise InputError(
-                f"`alternatives` must be given for all slots or for none: slots are {_listed(self.slots)}, "
-                f"but alternatives are given for {_listed(self.alternatives)}."
+                f"`alternatives` must have all slots or none: slots are {_listed(self.slots)}, got "
+                f"{_listed(self.alternatives)}."
             )
         for name, value in self.slots.items():
             _expect_text(value, f"slots[{name!r}]", blank=False)
@@ -130,14 +134,14 @@ class Prompt:
                 _expect_text(other, f"alternatives[{name!r}]", blank=False)
 
     def _template(self) -> list[tuple[str, str | None]]:
-        """The text before each slot, with the name of the slot, and what follows the last with no name."""
+        """Return pairs of literal text and the slot after it; the slot after the last text is ``None``."""
         try:
             parsed = list(Formatter().parse(self.text))
         except ValueError as error:
             raise InputError(
-                f"The text is no template, as braces in it do not match ({error}): write {{{{ for {{."
+                f"The text must be a template with matching braces ({error}): write {{{{ for {{."
             ) from None
-        found: list[tuple[str, str | None]] = []
+        pairs: list[tuple[str, str | None]] = []
         before = ""
         for literal, name, form, conversion in parsed:
             before += literal
@@ -145,15 +149,15 @@ class Prompt:
                 continue
             if form or conversion:
                 raise InputError(
-                    f"A slot is a name in braces, as {{city}}, but {safe_repr(name)} has a format."
+                    f"A slot must be a name in braces, such as {{city}}, but {safe_repr(name)} has a format."
                 )
-            found.append((before, name))
+            pairs.append((before, name))
             before = ""
-        return [*found, (before, None)]
+        return [*pairs, (before, None)]
 
     @classmethod
     def from_input(cls, raw: Any) -> Prompt:
-        """Return the prompt that is given as a prompt, a text, or a mapping of a prompt's fields."""
+        """Return a prompt from a prompt, a text, or a mapping of a prompt's fields."""
         if isinstance(raw, Prompt):
             return raw
         if isinstance(raw, str):
@@ -164,57 +168,54 @@ class Prompt:
             f"A language model reads a text or a pertinent.Prompt(…, answer=…), but got {type(raw).__name__}."
         )
 
-    def rendered(self, chat: Callable[[list[dict[str, str]]], str] | None = None) -> RenderedPrompt:
-        """The prompt as the model reads it; `chat` puts messages into the template of a chat."""
+    def render(self, chat: Callable[[list[dict[str, str]]], str] | None = None) -> RenderedPrompt:
+        """Return the prompt as the model reads it; `chat` applies a chat template to messages."""
         if self.messages:
-            return self._of_messages(chat)
+            return self._render_messages(chat)
         if self.slots:
-            return self._of_slots()
+            return self._render_slots()
         if not self.sources:
             return RenderedPrompt((self.text,), (0,), **self._answers)
         before, _, rest = self.template.partition("{sources}")
         pieces = [before.replace("{text}", self.text)]
         for number, source in enumerate(self.sources):
             pieces += [self.separator, source] if number else [source]
-        return self._joined([*pieces, rest.replace("{text}", self.text)], "sources")
+        return self._join([*pieces, rest.replace("{text}", self.text)], "sources")
 
-    def _of_slots(self) -> RenderedPrompt:
+    def _render_slots(self) -> RenderedPrompt:
         pieces: list[str] = []
         for before, name in self._template():
             pieces += [before] if name is None else [before, self.slots[name]]
         others = [self.alternatives.get(name, ()) for _, name in self._template() if name is not None]
         alternatives = tuple(map(tuple, others)) if self.alternatives else ()
-        return replace(self._joined(pieces, "slots"), alternatives=alternatives)
+        return replace(self._join(pieces, "slots"), alternatives=alternatives)
 
-    def _of_messages(self, chat: Callable[[list[dict[str, str]]], str] | None) -> RenderedPrompt:
+    def _render_messages(self, chat: Callable[[list[dict[str, str]]], str] | None) -> RenderedPrompt:
         if chat is None:
-            raise InputError(
-                "The tokenizer has no chat template, so messages have no form: give the prompt as a text."
-            )
-        marks = [_MARK.format(number) for number in range(len(self.messages))]
-        rest = chat([{**own, "content": mark} for own, mark in zip(self.messages, marks, strict=True)])
+            raise InputError("`messages` need a tokenizer with a chat template: pass the prompt as a text.")
+        marks = [_PLACEHOLDER.format(number) for number in range(len(self.messages))]
+        rest = chat(
+            [{**message, "content": mark} for message, mark in zip(self.messages, marks, strict=True)]
+        )
         pieces: list[str] = []
         for mark in marks:
-            before, found, rest = rest.partition(mark)
-            if not found:
-                raise InputError("The chat template leaves out a message, or changes their order.")
+            before, separator, rest = rest.partition(mark)
+            if not separator:
+                raise InputError("The chat template omits or reorders messages: pass the prompt as a text.")
             pieces += [before, ""]
         pieces.append(rest)
-        whole = chat([dict(own) for own in self.messages])
-        contents = [own["content"] for own in self.messages]
-        for form in (contents, [own.strip() for own in contents]):  # many templates strip contents
-            pieces[1::2] = form
+        whole = chat([dict(message) for message in self.messages])
+        contents = [message["content"] for message in self.messages]
+        for variant in (contents, [content.strip() for content in contents]):  # many templates strip contents
+            pieces[1::2] = variant
             if "".join(pieces) == whole:
-                return replace(self._joined(pieces, "messages"), adds_special=False)
-        raise InputError(
-            "The chat template changes what the messages say, so it is not known which tokens are theirs: "
-            "give the prompt as a text."
-        )
+                return replace(self._join(pieces, "messages"), adds_special=False)
+        raise InputError("The chat template changes the text of messages: pass the prompt as a text.")
 
-    def _joined(self, pieces: Sequence[str], unit: Unit) -> RenderedPrompt:
-        """Fixed pieces at even places, removable ones at odd places; empty ones are left out."""
+    def _join(self, pieces: Sequence[str], unit: Unit) -> RenderedPrompt:
+        """Return the prompt of alternating fixed and removable strings, without empty ones."""
         kept = [(piece, number % 2 == 1) for number, piece in enumerate(pieces) if piece]
-        parts = tuple(place for place, (_, removable) in enumerate(kept) if removable)
+        parts = tuple(number for number, (_, removable) in enumerate(kept) if removable)
         segments = tuple(piece for piece, _ in kept)
         return RenderedPrompt(segments, parts, unit, **self._answers)
 
@@ -225,7 +226,7 @@ class Prompt:
 
 @dataclass(frozen=True)
 class _PromptFields:
-    """The fields of the form of a prompt."""
+    """Form fields of a prompt."""
 
     text: str
     sources: str | None = None
@@ -256,29 +257,29 @@ class PromptModality(Modality):
     drawing = "pertinent.rendering.drawings.prompt:PromptDrawing"
 
     def recognises(self, raw: Any) -> bool:
-        """A `Prompt`."""
+        """Return whether `raw` is a `Prompt`."""
         return isinstance(raw, Prompt | RenderedPrompt)
 
     def split(self, raw: Any) -> Iterable[Any] | None:
-        """The prompts in a collection."""
+        """Return the prompts in a collection; ``None`` for a single prompt."""
         return None if isinstance(raw, Prompt | RenderedPrompt | str) else split_collection(raw, ())
 
     def to_fields(self, input: PromptInput) -> dict[str, Any]:
-        """Return the prompt, its sources separated by blank lines, and the answers that the user gave."""
+        """Return the prompt, its sources separated by blank lines, and the answers of the user."""
         prompt = input.text
         sources = [prompt.segments[i] for i in prompt.parts] if prompt.unit == "sources" else []
         fixed = [part for i, part in enumerate(prompt.segments) if not sources or not prompt.removable(i)]
-        is_written = prompt.answer_ids and not prompt.rather_than  # by the model, which writes it again
+        is_generated = prompt.answer_ids and not prompt.rather_than  # the model will generate it again
         text = "".join(fixed)
         return {
             "text": text.strip() if sources else text,
             "sources": "\n\n".join(sources),
-            "answer": None if is_written else prompt.answer,
+            "answer": None if is_generated else prompt.answer,
             "rather_than": prompt.rather_than,
         }
 
     def from_fields(self, fields: Mapping[str, Any], limits: InputLimits) -> Prompt:
-        """Return the prompt; `chat` makes the text a message of a chat."""
+        """Return the prompt; the field `chat` makes the text a chat message."""
         form = decode(_PromptFields, fields)
         limits.check_text(form.text, form.sources, form.answer, form.rather_than)
         sources = [source.strip() for source in re.split(r"\n\s*\n", form.sources or "") if source.strip()]
@@ -291,13 +292,13 @@ class PromptModality(Modality):
         )
 
     def without_answer(self, raw: Prompt) -> Prompt:
-        """Return the prompt with a short answer, if it has none."""
+        """Return the prompt, with a short answer if it has none."""
         return raw if raw.answer is not None else replace(raw, answer=".")
 
     def text_columns(self, names: Sequence[str], chosen: TextColumns) -> dict[str, str]:
-        """Return the column of the prompt, and those of answers that the file has."""
+        """Return the column of the prompt, and the columns of answers in the file."""
         if chosen.pair or chosen.query:
-            raise SettingError("A prompt is one text: leave out --pair-column and --query-column.")
+            raise SettingError("A prompt is one text: omit --pair-column and --query-column.")
         text = chosen.text or (names[0] if len(names) == 1 else "text")
         if text not in names:
             raise SettingError(f"{unknown('column', text, names)} Say which with --column.")
@@ -306,8 +307,8 @@ class PromptModality(Modality):
     def prepare(self, raw: Any, features: Features | None = None) -> PromptInput:
         """Raise an error: only a language model reads prompts."""
         raise InputError(
-            "A Prompt is for a generative language model, wrap((model, tokenizer)), but this model is none: "
-            "give a text."
+            "A Prompt needs a generative language model, `wrap((model, tokenizer))`, but this is another "
+            "model: pass a text."
         )
 
 
@@ -328,7 +329,7 @@ def _listed_values(values: Any, name: str, entries: str) -> tuple[Any, ...]:
         values, str | bytes | Mapping | set | frozenset
     )
     if not is_several or getattr(values, "ndim", 1) != 1:
-        raise InputError(f"`{name}` must be a list of {entries}, but got {safe_repr(values)}.")
+        raise InputError(f"`{name}` must be a list of {entries}, got {safe_repr(values)}.")
     return tuple(values)
 
 

@@ -1,4 +1,4 @@
-"""The values of a table row, from any of the forms in which users have it."""
+"""Values of a table row, read from a sequence, a mapping, an array or a pandas row."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NUMBERS = "biuf"
 def as_row(raw: Any, names: Sequence[str] | None) -> tuple[Array, tuple[str, ...]]:
     """Return the values and column names of a row: a sequence, a mapping or a pandas row.
 
-    Named values are matched with `names`, others are taken in order. Columns that are not among `names` are
+    Named values are matched with `names`; others are read in order. Columns that are not in `names` are
     omitted.
     """
     by_name = _values_by_name(raw)
@@ -44,7 +44,7 @@ def as_row(raw: Any, names: Sequence[str] | None) -> tuple[Array, tuple[str, ...
 
 
 def is_row(thing: Any) -> bool:
-    """Return whether `thing` holds several values, so that it is not the value of one column."""
+    """Return whether `thing` holds several values, instead of being the value of one column."""
     return hasattr(thing, "__len__") and not isinstance(thing, str | bytes)
 
 
@@ -58,7 +58,7 @@ def row_values(values: Array | Sequence[Any], names: Sequence[str]) -> Array:
         if numbers.dtype.kind not in NUMBERS:
             return objects(plain)
     if numbers.dtype.kind == "f":
-        numbers[np.isnan(numbers)] = np.nan  # all have the same bits, so that digests agree
+        numbers[np.isnan(numbers)] = np.nan  # NaNs with the same bits have the same digest
     return numbers
 
 
@@ -67,10 +67,11 @@ def missing(values: Array) -> Masks:
     return np.asarray(values != values, dtype=np.bool_)  # noqa: PLR0124  NaN
 
 
-def match_columns(given: Iterable[str], names: Iterable[str], what: str) -> dict[str, str]:
-    """Map each of `names` to the `given` name; lightgbm replaces spaces by underscores."""
-    given = list(given)
-    spellings = {name.replace(" ", "_"): name for name in reversed(given)} | {name: name for name in given}
+def match_columns(columns: Iterable[str], names: Iterable[str], what: str) -> dict[str, str]:
+    """Map each of `names` to one of `columns`; lightgbm replaces spaces in names by underscores."""
+    columns = list(columns)
+    spellings = {column.replace(" ", "_"): column for column in reversed(columns)}
+    spellings |= {column: column for column in columns}
     lacking = [name for name in names if name not in spellings]
     if lacking:
         raise InputError(f"The {what} lacks the columns: {', '.join(lacking)}.")
@@ -78,7 +79,7 @@ def match_columns(given: Iterable[str], names: Iterable[str], what: str) -> dict
 
 
 def extra_columns(raw: Any, names: Sequence[str]) -> list[str]:
-    """Return the columns of a row that are not among `names`."""
+    """Return the columns of a row that are not in `names`."""
     by_name = _values_by_name(raw)
     if by_name is None or _is_numbered(raw, names):
         return []
@@ -87,7 +88,7 @@ def extra_columns(raw: Any, names: Sequence[str]) -> list[str]:
 
 
 def _values_by_name(raw: Any) -> dict[str, Any] | None:
-    """Return the values of a mapping or a pandas row by name, ``None`` if it is neither."""
+    """Return the values of a mapping or a pandas row by name; ``None`` for other rows."""
     if hasattr(raw, "iterrows"):
         raise InputError("A table row must be one row, but got a data frame: pass the frame by itself.")
     if isinstance(raw, Mapping):
@@ -101,7 +102,7 @@ def _values_by_name(raw: Any) -> dict[str, Any] | None:
 
 
 def check_different(names: Sequence[str]) -> None:
-    """Raise an `InputError` if a column name occurs twice."""
+    """Raise an `InputError` for duplicate column names."""
     twice = [name for name, n in Counter(names).items() if n > 1]
     if twice:
         raise InputError(f"Column names must differ, but these occur twice: {', '.join(sorted(twice))}.")
@@ -179,7 +180,7 @@ def select_columns(frame: Any, names: Sequence[str]) -> tuple[Any, list[str]]:
 
 @dataclass(frozen=True)
 class Frame:
-    """A data frame without its rows: the labels of its columns and, if they are known, their dtypes."""
+    """Labels and, if known, dtypes of the columns of a data frame."""
 
     labels: tuple[Any, ...]
     dtypes: tuple[Any, ...] = ()

@@ -17,7 +17,7 @@ from pertinent.array_types import Ints
 from pertinent.errors import InputError, require, unknown
 
 COARSE_TO_FINE = "coarse-to-fine"
-"""Words, explained after larger units."""
+"""Granularity of words that are explained after larger units."""
 
 GRANULARITIES = ("words", "tokens", "sentences", "lines", "paragraphs", "passages", COARSE_TO_FINE)
 
@@ -34,7 +34,7 @@ _LOCAL = r"A-Za-z0-9._%+-"
 
 # Possessive quantifiers and the lookbehind of e-mail addresses keep the time linear in the text's length.
 _WORD = rf"""(?xV1)
-  [A-Za-z]++(?=[\s,]|\Z)  # most words of English: a shortcut
+  [A-Za-z]++(?=[\s,]|\Z)  # shortcut for most English words
 | (?:https?://|www\.)[[!-~\p{{L}}\p{{N}}]--[<>"{_IDEOGRAPH}\p{{Thai}}]]*[\p{{Latin}}\p{{N}}/\#=&_-]
 | (?<![{_LOCAL}])(?=[A-Za-z0-9])[{_LOCAL}]++@[A-Za-z0-9-]++(?:\.[A-Za-z0-9-]++)++
 | [{_IDEOGRAPH}]\p{{M}}*+
@@ -77,7 +77,7 @@ class Segmented(Protocol):
 
 @cache
 def pattern(unit: str) -> Any:
-    """Return the compiled pattern of words, sentences, lines or paragraphs."""
+    """Return the compiled pattern of a unit, such as words or sentences."""
     import regex
 
     return regex.compile(_PATTERNS[unit])
@@ -108,7 +108,7 @@ def cut(text: Segmented, granularity: str) -> Ints:
 
 
 def _letters(match: Any) -> Iterable[tuple[int, int]]:
-    """Return the span of each letter in a run without spaces; of each word of Thai if pythainlp is there."""
+    """Return the span of each letter in a run without spaces; of each Thai word if pythainlp is installed."""
     run = match.group()
     parts = []
     if match.lastgroup == "thai" and find_spec("pythainlp"):
@@ -119,9 +119,9 @@ def _letters(match: Any) -> Iterable[tuple[int, int]]:
 
 
 def _passages(text: Segmented, size: str) -> Ints:
-    """Return neighbouring sentences of together at most `size` words; longer sentences are divided equally.
+    """Return groups of adjacent sentences with at most `size` words; longer sentences are split equally.
 
-    Two characters of a script that is written without spaces, such as Chinese, count as a word.
+    Two characters of a script without spaces, such as Chinese, count as a word.
     """
     require(size.isdecimal() and int(size) > 0, "features", "'passages' with a number of words", size)
     words, sentences, limit = cut(text, "words"), cut(text, "sentences"), int(size)
@@ -144,27 +144,27 @@ def _passages(text: Segmented, size: str) -> Ints:
 
 
 def _size(word: str) -> float:
-    """Return 1 for a word, and 0.5 for a character of a script that is written without spaces."""
+    """Return 1 for a word, and 0.5 for a character of a script without spaces."""
     return 0.5 if pattern("characters").match(word) else 1.0
 
 
 def default_features(n_words: int) -> str:
-    """Return the granularity of a text with this number of words: words, or passages if it is long."""
+    """Return the default granularity: passages for a long text, else words."""
     return "words" if n_words <= MOST_WORDS else f"passages:{max(PASSAGE, ceil(n_words / 200))}"
 
 
 def long_text_notes(granularity: str, n_words: int) -> tuple[str, ...]:
-    """Return the note that a text is explained by passages because it is long, if it is."""
+    """Return the note that a long text is explained by passages; empty for other texts."""
     if granularity == "words":
         return ()
     return (f"long text: {n_words:,} words are explained by passages; features='words' explains each word",)
 
 
 def custom_spans(text: Segmented, spans: Any) -> Ints:
-    """Return spans that a user chose as sorted rows of (segment, start, end), after a check.
+    """Check custom spans, and return them as sorted rows of (segment, start, end).
 
-    They are (start, end) of a single text, or (segment, start, end) where 0 is the first of a pair and
-    1 the second. Characters outside of them are fixed.
+    Spans are (start, end) in a single text, or (segment, start, end) in a pair with segments 0 and 1.
+    Characters outside the spans are fixed.
 
     >>> from pertinent.inputs.text import Text
     >>> custom_spans(Text("not bad at all"), [(8, 14), (0, 7)]).tolist()
@@ -182,7 +182,7 @@ def custom_spans(text: Segmented, spans: Any) -> Ints:
 
 
 def span_rows(text: Segmented, spans: Any, name: str) -> Ints:
-    """Return spans as rows of (segment, start, end), each checked to lie in the text."""
+    """Check that spans lie in the text, and return them as rows of (segment, start, end)."""
     try:
         rows = np.asarray(spans)
     except ValueError:

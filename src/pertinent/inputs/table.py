@@ -24,7 +24,7 @@ from pertinent.printable import shorten
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of a table, and the groups of columns that form one feature.
+    """Columns of a table, and groups of columns that form one feature.
 
     `groups` maps the name of a feature to its columns, such as the one-hot columns of a
     category: ``{"colour": ["colour_red", "colour_blue"]}``.
@@ -58,7 +58,7 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class TableInput(ArrayInput):
-    """One row: its values, and the columns that each feature covers."""
+    """A table row, with the columns of each feature."""
 
     values: Array
     columns: tuple[tuple[int, ...], ...]
@@ -76,7 +76,7 @@ class TableInput(ArrayInput):
 
     @property
     def group(self) -> Hashable:
-        """Return a key of rows with the same number of columns, with or without categories."""
+        """Return a key of rows with the same number of columns and kind of values."""
         return self.kind, len(self.values), self.values.dtype == object
 
     def without_numbers(self) -> list[str]:
@@ -84,7 +84,7 @@ class TableInput(ArrayInput):
         return [n for n, v in zip(self.names, self.values.tolist(), strict=True) if not is_number(v)]
 
     def missing_features(self) -> list[str]:
-        """Return the names of the features without a value (NaN)."""
+        """Return the names of the features with a missing value (NaN)."""
         empty = missing(self.values)
         groups = zip(self.features, self.columns, strict=True)
         return [name for name, group in groups if empty[list(group)].all()]
@@ -120,7 +120,7 @@ class TableInput(ArrayInput):
         return np.ones(len(self.values)) if background is None else background.deviation()
 
     def limits(self, background: Background | None) -> tuple[Array, Array] | None:
-        """Return the range of each column of the background, if there is one."""
+        """Return the range of each column of the background; ``None`` without one."""
         return None if background is None else background.range()
 
     deviation = units
@@ -130,7 +130,7 @@ class TableInput(ArrayInput):
         return 0.0 if background is None else background.centre("mean")
 
     def start_rows(self, background: Background | None) -> Floats | None:
-        """Return the rows of the background."""
+        """Return the rows of the background; ``None`` without one."""
         return None if background is None else np.asarray(background.values, dtype=np.float64)
 
     def value_texts(self) -> tuple[str, ...]:
@@ -151,7 +151,7 @@ class TableInput(ArrayInput):
         return objects([self.values[group[0]] if len(group) == 1 else text for group, text in groups])
 
     def restore(self) -> TableInput:
-        """Return the row with its values by name as `raw`, after a check of its columns."""
+        """Check the columns, and return the row with its values by name as `raw`."""
         names, columns, n = self.names, self.columns, len(self.values)
         expect(len(set(names)) == len(names) == n, "names", "different, one for each value", names)
         covered = sorted(column for group in columns for column in group)
@@ -169,13 +169,13 @@ def _show(value: Any) -> str:
 
 
 MOST_CATEGORIES = 200
-"""A column of texts with more distinct values is not categorical: it may hold names or comments."""
+"""Maximum number of categories: a column with more distinct texts may hold names or comments."""
 
 _LONGEST = 60
 
 
 def find_categories(background: Background, names: Sequence[str]) -> dict[str, list[str]]:
-    """Return the sorted values of each column of texts in the background, by the name of the column."""
+    """Return the sorted categories of each categorical column of the background."""
     categories = {}
     for name, column in zip(names, background.values.T, strict=True):
         values = set(column[~missing(column)].tolist())
@@ -185,7 +185,7 @@ def find_categories(background: Background, names: Sequence[str]) -> dict[str, l
 
 
 def find_unknown_values(row: TableInput, categories: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return a note for each value that its column never has in the background, with the nearest values."""
+    """Return a note for each category that is not in the background, with the nearest ones."""
     notes = []
     for name, value, is_missing in zip(row.names, row.values.tolist(), missing(row.values), strict=True):
         values = categories.get(name)
@@ -215,7 +215,7 @@ def table_input(raw: Any, columns: Columns | None = None) -> TableInput:
 @modalities.register("table")
 @dataclass(frozen=True)
 class TableModality(Modality):
-    """Rows of a table, of which the model reads `columns` if they are known."""
+    """Rows of a table; `columns` are those of the model, if known."""
 
     summary = "a table row: an array, a list, a mapping from columns to values, or a pandas row"
     plural = "table rows"
@@ -263,7 +263,7 @@ class TableModality(Modality):
         return {name: np.nan if value in (None, "") else value for name, value in row.items()}
 
     def background_notes(self, input: TableInput, background: Background | None) -> tuple[str, ...]:
-        """Return a note for each category that the background never has."""
+        """Return a note for each category that is not in the background."""
         if background is None:
             return ()
         return tuple(find_unknown_values(input, find_categories(background, input.names)))
@@ -273,11 +273,11 @@ class TableModality(Modality):
         return "constant" if background is None else self.default_removal
 
     def removal_warning(self, background: Background | None) -> str:
-        """Return a warning without a background: 0 may be far from all values of a column."""
+        """Return a warning if there is no background: 0 may be an unusual value of a column."""
         if background is not None:
             return ""
         return (
             "Removed columns became 0, because the model was wrapped without a background, and 0 may be an "
-            "unusual value of a column: pass background= some rows, such as a sample of the training data, "
-            "to wrap(), or say removal='constant' if 0 is meant."
+            "unusual value of a column: pass `background=` some rows, such as a sample of the training data, "
+            "to `wrap`, or `removal='constant'` if 0 is intended."
         )

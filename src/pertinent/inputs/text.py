@@ -39,7 +39,7 @@ FORMS: Mapping[tuple[str, ...], _Fixed] = {
     ("text", "text_pair"): "none",
     ("text",): "none",
 }
-"""The keys of texts in a mapping, and which of the two texts is fixed."""
+"""Keys of texts in a mapping, and the text of a pair that is fixed."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Text:
 class TextInput(Input):
     """A text, and the character spans of its features as rows of (segment, start, end).
 
-    Files do not hold the tokens, because the tokenizer makes them again.
+    Files do not store the tokens, because the tokenizer can recompute them.
     """
 
     text: Text
@@ -208,7 +208,7 @@ class TextInput(Input):
         return np.asarray((overlap & (features[..., 0] == marks[..., 0])).any(axis=1))
 
     def restore(self) -> TextInput:
-        """Return the input with its text as `raw`, after a check that spans are inside their segments."""
+        """Check that spans lie in their segments, and return the input with its text as `raw`."""
         segment, start, end = self.spans.T
         lengths = np.array([len(part) for part in self.text.segments])
         inside = (segment >= 0) & (segment < len(lengths)) & (start >= 0) & (start <= end)
@@ -238,7 +238,7 @@ def text_input(
 
 @dataclass(frozen=True)
 class _TextFields:
-    """The fields of the form of a text."""
+    """Form fields of a text."""
 
     text: str
     second: str | None = None
@@ -311,7 +311,7 @@ class TextModality(Modality):
         return Text.from_input(Text(form.text, second, "none" if second is None else form.fixed))
 
     def text_columns(self, names: Sequence[str], chosen: TextColumns) -> dict[str, str]:
-        """Return the columns chosen; by default the first form of text that the file has all columns of."""
+        """Return the chosen columns; by default those of the first form whose columns are all in the file."""
         text = chosen.text
         if chosen == TextColumns():
             for form in FORMS:
@@ -339,9 +339,9 @@ def is_pair(raw: Any) -> bool:
 
 
 def texts_in(raw: Any) -> list[str] | None:
-    """Return the texts in a pandas Series, a frame of one column or an array, if it holds texts.
+    """Return the texts in a pandas Series, a frame with one column or an array; ``None`` for other inputs.
 
-    The index of a Series that is a row of a frame holds names of columns.
+    A Series whose index holds strings is a row of a frame.
     """
     if hasattr(raw, "iterrows"):
         if raw.shape[1] != 1:

@@ -19,26 +19,26 @@ class Tokens:
     ids, types
         The id of each token, and its token type (segment embedding).
     feature
-        The mask column of each token; −1 if it is fixed.
+        The feature of each token; −1 if it is fixed.
     mask_id, pad_id
         The ids of the mask token and of padding; ``None`` if the tokenizer has none.
-    place
+    char_spans
         The characters of each token, rows of (segment, start, end); the segment of a special token is −1.
     lengths
-        The number of tokens of each window, for a text that is read in windows: their tokens follow each
-        other, each window with its special tokens.
+        The number of tokens of each window of a long text. Windows are concatenated, each with its special
+        tokens.
     repeated
         Whether each token is also in an earlier window.
     scored
-        Whether the likelihood of each token is asked for. The answer of a language model and its alternative
-        are two windows, each after the same prompt.
+        Whether the likelihood of each token is computed. The answer of a language model and its alternative
+        are two windows with the same prompt.
     variants
-        For each feature, the tokens that it may be replaced by.
+        For each feature, the tokens that may replace it.
     answers
         The tokens of the answer and of its alternative, if a separate decoder reads them; then no other token
         is scored.
     span
-        The first token of the explained span of the answer, and the one after the last; (0, 0) without one.
+        The start and end token of the explained span of the answer; (0, 0) without a span.
     """
 
     ids: Ints
@@ -46,7 +46,7 @@ class Tokens:
     feature: Ints
     mask_id: int | None
     pad_id: int | None
-    place: Ints | None = None
+    char_spans: Ints | None = None
     lengths: tuple[int, ...] = ()
     repeated: Masks | None = None
     scored: Masks | None = None
@@ -56,7 +56,7 @@ class Tokens:
 
     @cached_property
     def windows(self) -> tuple[tuple[slice, Tokens], ...]:
-        """Return each window's position among the tokens, and its tokens; a text without windows is one."""
+        """Return the slice and the tokens of each window; one for a text without windows."""
         if not self.lengths:
             return ((slice(0, len(self.ids)), self),)
         ends = np.cumsum(self.lengths).tolist()
@@ -68,7 +68,7 @@ class Tokens:
         return max(self.lengths, default=len(self.ids))
 
     def _window(self, window: slice) -> Tokens:
-        place = None if self.place is None else self.place[window]
+        char_spans = None if self.char_spans is None else self.char_spans[window]
         ids, types, feature = self.ids[window], self.types[window], self.feature[window]
-        tokens = Tokens(ids, types, feature, self.mask_id, self.pad_id, place)
+        tokens = Tokens(ids, types, feature, self.mask_id, self.pad_id, char_spans)
         return tokens if self.scored is None else replace(tokens, scored=self.scored[window])

@@ -1,4 +1,4 @@
-"""Learned explainers: `fit` trains a network that scores the features of an input in one forward pass."""
+"""Learned explainers: `fit` trains a network that scores an input's features in one forward pass."""
 
 from pertinent.learners.base import LearnedExplainer, LearnerSpec, learned
 from pertinent.learners.score_learner import ScoreLearner

@@ -1,9 +1,9 @@
 """Base classes of learned explainers.
 
-A learned method is two small classes in one file. Its `Learner` has the settings of `fit` as fields and
-trains a network. Most learners derive from `ScoreLearner` (score_learner.py), which learns from the
-explanations of a teacher, or from `SelectionLearner` (selection.py), which selects features in every step and
-asks the model about them. Its `LearnedExplainer` turns the network's outputs into an explanation.
+A learned method consists of two small classes in one file. Its `Learner` has the settings of `fit` as fields
+and trains a network. Most learners derive from `ScoreLearner` (score_learner.py), which learns from a
+teacher's explanations, or from `SelectionLearner` (selection.py), which selects features in every step and
+evaluates the model on them. Its `LearnedExplainer` turns the network's outputs into an explanation.
 """
 
 from __future__ import annotations
@@ -37,38 +37,38 @@ if TYPE_CHECKING:
     from pertinent.results.explanation import Explanation
 
 LearnedClasses: TypeAlias = Literal["predicted", "all"]
-"""The classes that a network scores features for: the predicted class only, or all classes."""
+"""Classes that a network scores features for: the predicted class only, or all classes."""
 
 TrainingTargets: TypeAlias = Mapping[str, Array]
-"""The training targets of one input: arrays by name; in a batch they are padded with zeros and stacked."""
+"""Training targets of one input: arrays by name; batches pad them with zeros and stack them."""
 
 Tensor: TypeAlias = Any
-"""A torch tensor. Only its methods are used, so that torch is imported only when a network is trained."""
+"""A torch tensor. Only its methods are used, so torch is imported only when a network is trained."""
 
 _NOUNS = {"class": "classes", "label": "labels", "value": "plain values", "overlap": "overlaps"}
 
 
 @dataclass(frozen=True)
 class LearnerSpec:
-    """Properties of a learned method that `fit` checks before it computes anything.
+    """Properties of a learned method, checked by `fit` before it computes anything.
 
     Attributes
     ----------
     teacher
-        The method whose explanations it learns from, by name or as an instance.
+        Method whose explanations it learns from, by name or as an instance.
     teacher_settings
-        Settings of the teacher that differ from the teacher's defaults.
+        Teacher settings that differ from the teacher's defaults.
     any_teacher
         Whether the user may choose another teacher.
     classes
-        The classes it can learn scores for; with several entries, the user may choose one.
+        Classes it can learn scores for; with several entries, the user may choose one.
     outputs
-        The kinds of output that a model may have; ``"overlap"`` stands for plain values that are 1 for the
+        Kinds of model output that it supports; ``"overlap"`` stands for plain values that are 1 for the
         whole input.
     scales
-        The scales of the model's answers that it can learn on.
+        Scales of the model's answers that it can learn on.
     modalities
-        The kinds of input that it can explain; ``None`` for all that have a network.
+        Kinds of input that it can explain; ``None`` for all that have a network.
     labels
         Whether it uses the true class or value of each input.
     """
@@ -85,28 +85,28 @@ class LearnerSpec:
 
 @dataclass(frozen=True)
 class Learner(Settings, ABC):
-    """The settings of `fit` for a method, and the training of its network."""
+    """Settings of `fit` for a method, and the training of its network."""
 
     spec: ClassVar[LearnerSpec]
 
     @property
     def classes(self) -> tuple[LearnedClasses, ...]:
-        """Return the classes that it can learn scores for with these settings."""
+        """Return the classes that can be learned with these settings."""
         return self.spec.classes
 
     def default_classes(
         self, model: Model, inputs: Sequence[Input], explanations: Sequence[Explanation]
     ) -> LearnedClasses:
-        """Return the classes that it learns scores for by default; `explanations` are the teacher's."""
+        """Return the classes learned by default; `explanations` are the teacher's."""
         return self.classes[0]
 
     def schedule(self, model: Model, inputs: Sequence[Input]) -> Schedule | None:
-        """Return the default schedule for such inputs; ``None`` if the training has no epochs."""
+        """Return the default schedule for these inputs; ``None`` if the training has no epochs."""
         return None
 
     @abstractmethod
     def train(self, context: TrainingContext) -> tuple[Any, dict[str, Any]]:
-        """Train a network, a `Scorer`; return it with entries for its card."""
+        """Train a network, a `Scorer`, and return it with entries for its card."""
 
     def check_settings(
         self, method: str, *, teacher: Any, classes: LearnedClasses | None, scale: Scale, labels: Any
@@ -114,7 +114,7 @@ class Learner(Settings, ABC):
         """Raise a `SettingError` for an argument of `fit` that does not suit the method."""
         spec = self.spec
         if teacher is not None and not spec.any_teacher:
-            raise SettingError(f"`teacher` must be None for {method}, which asks the model directly.")
+            raise SettingError(f"`teacher` must be None for {method}, which evaluates the model directly.")
         possible = " or ".join(map(repr, self.classes))
         require(classes is None or classes in self.classes, "classes", f"{possible} for {method}", classes)
         require(scale in spec.scales, "scale", f"{' or '.join(spec.scales)} for {method}", scale)
@@ -144,9 +144,9 @@ class Learner(Settings, ABC):
 
 @dataclass(frozen=True)
 class LearnedExplainer(Explainer):
-    """A network that `fit` trained, which scores the features of an input in one forward pass.
+    """A network trained by `fit` that scores the features of an input in one forward pass.
 
-    By default its outputs are the scores.
+    By default, the network's outputs are the scores.
     """
 
     learner: ClassVar[type[Learner]]
@@ -154,7 +154,7 @@ class LearnedExplainer(Explainer):
     network: Network = field(metadata={"setting": False})
 
     def __post_init__(self) -> None:
-        """Read the scale and the kind of features that the network was fitted to from its card."""
+        """Read the scale and the feature type that the network was fitted to from its card."""
         super().__post_init__()
         card = self.network.card
         self.change_traits(scales=(card["scale"],), fitted_features=card["features"])
@@ -166,12 +166,12 @@ class LearnedExplainer(Explainer):
 
     @property
     def folder(self) -> Path | None:
-        """Return the folder that it was last saved to or loaded from; ``None`` if there is none."""
+        """Return the folder it was last saved to or loaded from; ``None`` if there is none."""
         return self.network.folder
 
     @property
     def digest(self) -> str:
-        """Return a hexadecimal digest of the network's weights and its card, for `load_explainer`."""
+        """Return a hexadecimal digest of the network's weights and card, for `load_explainer`."""
         return self.network.fingerprint.hex()
 
     @classmethod
@@ -180,15 +180,15 @@ class LearnedExplainer(Explainer):
         return load_explainer(folder, digest=digest)
 
     def save(self, folder: str | Path) -> None:
-        """Write the network and its card into a folder, for `load_explainer`."""
+        """Write the network and its card to a folder, for `load_explainer`."""
         self.network.save(Path(folder))
 
     def sharing_passes(self, model: Any) -> AbstractContextManager[None]:
-        """Return the context of the network."""
+        """Return the network's context for sharing forward passes."""
         return self.network.sharing_passes(model)
 
     def evaluations(self, n_features: int) -> int:
-        """Return one evaluation for the pass of the network."""
+        """Return 1, for the network's forward pass."""
         return 1
 
     def explain(self, task: Task) -> Steps:
@@ -196,19 +196,19 @@ class LearnedExplainer(Explainer):
         return Finding(squeeze_columns((yield from self.predict(task))))
 
     def predict(self, task: Task) -> Asking[Floats]:
-        """Ask for the network's outputs (columns, features), after a check of the target."""
-        self.columns(task)  # raises a `SettingError` for another target
+        """Return the network's outputs (columns, features) after checking the target."""
+        self.columns(task)  # raises a `SettingError` for other targets
         outputs: Floats = yield NetworkOutputs(self.network)
         return outputs
 
     def normalize_scores(self, task: Task, scores: Floats) -> Steps:
-        """Shift the scores of each column equally, to sum to v(N) − v(∅), which is asked for."""
+        """Shift the scores of each column equally so that they sum to v(N) − v(∅), which is evaluated."""
         ends = yield from task.ask_empty_and_full()
         total = (ends[1] - ends[0])[self.columns(task)]
         return Finding(squeeze_columns(normalized(scores, total)), base_values=ends[0])
 
     def columns(self, task: Task) -> list[int]:
-        """Return the model's columns that the network has scores for."""
+        """Return the model's columns for which the network has scores."""
         if self.network.card["classes"] == "all":
             return list(range(len(task.prediction)))
         if task.target != task.output.default_target(task.prediction):
@@ -225,39 +225,39 @@ def _plural(kind: str) -> str:
 
 
 def load_explainer(folder: str | Path, *, digest: str | None = None) -> LearnedExplainer:
-    """Load the explainer that `fit` or `save` wrote into a folder.
+    """Load an explainer from a folder written by `fit` or `save`.
 
-    It explains the model that it was fitted to, and refuses others.
+    It explains only the model that it was fitted to.
 
     Parameters
     ----------
     folder
         The folder.
     digest
-        The `digest` that the explainer must have; a `FileError` is raised if the folder contains another one.
+        Expected `digest` of the explainer; a `FileError` is raised if the folder contains a different one.
     """
     from pertinent.learners.fitted_network import load_network
 
     require(isinstance(folder, str | Path), "folder", "the path of a folder", folder)
     path = Path(folder)
     if not file_exists(path / RECORD):
-        hint = " The fit into it is not finished: repeat the same call." if is_unfinished(path) else ""
+        hint = " A fit into this folder is unfinished: repeat the same call." if is_unfinished(path) else ""
         raise FileError(f"There is no explainer in {str(path)!r}: it has no {RECORD}.{hint}")
     card = read_json(path / RECORD)
     try:
         explainer = _explainer_of(PlainData(card, "card"))
     except InputError as error:
-        raise FileError(f"{str(path)!r} contains no explainer, or a damaged one: {error}") from error
+        raise FileError(f"{str(path)!r} contains no explainer or a damaged one: {error}") from error
     loaded = explainer(load_network(path, card))
     if digest not in (None, loaded.digest):
         raise FileError(
-            f"`digest` must be that of the explainer in {str(path)!r}, {loaded.digest}, but got {digest}."
+            f"`digest` must match the explainer in {str(path)!r}, {loaded.digest}, but got {digest}."
         )
     return loaded
 
 
 def _explainer_of(card: PlainData) -> type[LearnedExplainer]:
-    """Return the class of the explainer; raise an `InputError` if its card is damaged."""
+    """Return the explainer's class; raise an `InputError` if the card is damaged."""
     explainer = learned.get(card.text("method", learned.all()))
     card.text("classes", ("predicted", "all"))
     card.text("scale", SCALES)

@@ -56,62 +56,63 @@ def fit(
     progress: Callback | bool | None = None,
     **settings: Any,
 ) -> LearnedExplainer:
-    """Fit an explainer to a model: a network that scores the features of an input in one forward pass.
+    """Fit an explainer to a model: a network that scores an input's features in one forward pass.
 
-    The network is a small one over words, tokens, pixels or columns. If it learns scores for a transformer,
+    The network is a small one over words, tokens, pixels or columns. When it learns scores for a transformer,
     it is the model's encoder with a linear layer; for ``"magnex"`` it is a network on the transformer's
     hidden states.
 
     Parameters
     ----------
     model
-        A model of any kind, wrapped or as `wrap` accepts it.
+        A model of any kind, wrapped or in any form that `wrap` accepts.
     inputs
         The inputs to learn from, a few hundred to a few thousand. They need no labels.
     method
         The method to fit: ``"amortized-shapley"``, ``"fastshap"``, ``"cxplain"``, ``"aim"``, ``"l2x"``,
         ``"vibi"``, ``"invase"``, ``"magnex"``, ``"maple"``, or a registered custom method. The first learns
         the scores of a slower method (Yang et al. 2023), ``"fastshap"`` the model's answers to random
-        coalitions (Jethani et al. 2021), ``"cxplain"`` the growth of the loss without a feature (Schwab &
+        coalitions (Jethani et al. 2021), ``"cxplain"`` the increase of the loss without a feature (Schwab &
         Karlen 2019). Others learn to select the features that a decision depends on: ``"aim"`` for every
-        class (Vo et al. 2023), ``"l2x"`` (Chen et al. 2018), ``"vibi"`` (Bang et al. 2021), ``"invase"``
+        class (Vo et al. 2023), and ``"l2x"`` (Chen et al. 2018), ``"vibi"`` (Bang et al. 2021), ``"invase"``
         (Yoon et al. 2019) and ``"magnex"``, which also learns the number of features, for the predicted one.
-        ``"maple"`` (Plumb et al. 2018) grows a forest of table rows, and fits a linear model around each.
+        ``"maple"`` (Plumb et al. 2018) grows a random forest on table rows and fits a linear model around
+        each row.
     labels
         The true class or value of each input, for ``"cxplain"``; by default the model's prediction.
     teacher
         The method that ``"amortized-shapley"`` learns from; by default ``"shapley-sampling"`` with 25
-        permutations. In Python also an instance.
+        permutations. From Python, an instance is also accepted.
     teacher_explanations
-        Existing explanations to learn from: a Parquet file that `explain` or `fit` wrote. In Python also
-        `Explanations`. Those of the `inputs` are used.
+        Existing explanations to learn from: a Parquet file written by `explain` or `fit`. From Python,
+        `Explanations` are also accepted. Only those of the `inputs` are used.
     classes
-        Learn the scores of the ``"predicted"`` class, or of ``"all"`` classes. By default of all for a small
-        network, which learns them better, if the method has them and there are at most 20 classes; else of
-        the predicted class.
+        Learn the scores of the ``"predicted"`` class or of ``"all"`` classes. The default is all classes for
+        a small network, which learns them better, if the method provides them and there are at most 20
+        classes; otherwise the predicted class.
     removal, features, scale
         As in `explain`. The fitted explainer uses the same removal and scale.
-    validation_fraction
-        The share of inputs held out to select the best network: by its loss, by the rank correlation with the
-        teacher, or by how often the model decides the same with only the selected features.
+    Share of inputs held out to select the best network: by its loss, by the rank correlation with the
+    teacher, or by how often the model's decision is the same with only the selected features.
     epochs
         Number of passes over the inputs; by default 10 for a transformer's encoder, 100 for a small network.
-        Methods that learn to select make fewer passes over many inputs.
+        Methods that learn to select features make fewer passes when there are many inputs.
     learning_rate
-        The initial learning rate; by default 5e-5 for a transformer's encoder, 1e-3 for a small network.
+        Initial learning rate; by default 5e-5 for a transformer's encoder, 1e-3 for a small network.
     batch_size
         Number of inputs per step.
     precision
         As in `train`.
     patience
-        Stop when the measure has not improved this many times in a row.
+        Stop after this many consecutive measurements without improvement.
     seed
-        The same seed gives the same network, on CUDA up to the order of floating-point sums.
+        Seed of all random draws. Equal seeds give equal networks, on CUDA up to the order of floating-point
+        sums.
     out
-        A folder for the explainer, the teacher's explanations, and checkpoints during the training. The same
-        call continues an interrupted fit, and loads a finished one.
+        Folder for the explainer, the teacher's explanations, and training checkpoints. Repeating the call
+        resumes an interrupted fit and loads a finished one.
     cluster
-        A `Cluster`, whose workers compute the teacher's explanations; the network is trained in this process.
+        A `Cluster` whose workers compute the teacher's explanations; the network is trained in this process.
     progress
         As in `explain`.
     **settings
@@ -177,9 +178,9 @@ def setting_owner(
 def _prepare(
     run: Run, features: Any, labels: Sequence[Any] | None
 ) -> tuple[list[Input], Sequence[Any] | None]:
-    """Return the prepared inputs and their labels; unusable inputs are skipped and logged."""
+    """Return the prepared inputs and their labels; unusable inputs are skipped with a log message."""
     if run.one:
-        raise InputError("`inputs` must be several inputs to learn from, but got one.")
+        raise InputError("`inputs` must be a collection of inputs to learn from, but got a single input.")
     inputs, prepared, unusable = list(run.inputs), dict[int, Input](), dict[int, PertinentError]()
     for index, raw in enumerate(inputs):
         try:

@@ -1,4 +1,4 @@
-"""One fit of an explainer: its teacher's explanations, the training, the card and the files."""
+"""A single fit of an explainer: the teacher's explanations, the training, the card and the files."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ COMPARED = 20
 """Largest number of held-out inputs on which the explainer is compared with leave-one-out."""
 
 TEACHER_FILE = "teacher.parquet"
-"""The file with the teacher's explanations in the folder of a fit."""
+"""File with the teacher's explanations in the folder of a fit."""
 
 UNRECORDED = ("checkpoint_steps", "options")
-"""Settings of the training that are not recorded, because they follow from the others."""
+"""Training settings that are not recorded because they follow from others."""
 
 
 @dataclass(frozen=True, eq=False)
 class FitRun:
-    """One fit of an explainer.
+    """A single fit of an explainer.
 
     Attributes
     ----------
@@ -62,11 +62,11 @@ class FitRun:
     training
         The settings of the training.
     measurements
-        Number of times that the network is measured in the whole training; ``None`` for once per epoch.
+        Number of times the network is measured during training; ``None`` for once per epoch.
     validation_fraction
-        The share of inputs that are held out.
+        Share of inputs that are held out.
     executor
-        The executor that runs the teacher.
+        Executor that runs the teacher.
     """
 
     run: Run
@@ -88,7 +88,7 @@ class FitRun:
         return self.request.removal or removals.make(self.run.model.default_removal(self.inputs[0]))
 
     def finish(self, path: Path, *, keep: bool) -> LearnedExplainer:
-        """Fit in a folder, and save the explainer there if `keep`; load it if the fit was finished before."""
+        """Fit in a folder, saving the explainer there if `keep`; a finished fit is loaded."""
         from pertinent.learners.fitted_network import FittedNetwork
         from pertinent.learners.training_context import TrainingContext
 
@@ -126,10 +126,10 @@ class FitRun:
     def explain(
         self, inputs: Sequence[Input], methods: Sequence[Explainer], seed: int, out: Path | None = None
     ) -> Explanations:
-        """Explain inputs by several methods, with the removal and scale of the fit.
+        """Explain inputs with several methods, using the removal and scale of the fit.
 
-        If all fail, the first error is raised. With `out` the explanations are written to a file, from which
-        an interrupted run resumes.
+        If all fail, the first error is raised. With `out`, explanations are written to a file from which an
+        interrupted run resumes.
         """
         requests = [replace(self.request, method=method, seed=seed) for method in methods]
         run = replace(self.run.over(inputs), independent=True)
@@ -141,7 +141,7 @@ class FitRun:
     def _compared(self, fitted: LearnedExplainer, inputs: Sequence[Input]) -> dict[str, float]:
         """Return the mean comprehensiveness of the explainer and of leave-one-out on some inputs.
 
-        It distinguishes explainers whose faithfulness is 100%.
+        The comparison distinguishes explainers whose faithfulness is 100%.
         """
         metrics = (Comprehensiveness(),)
         requests = [
@@ -156,7 +156,7 @@ class FitRun:
         return {names[method]: float(np.mean(values)) for method, values in measured.items()}
 
     def _teach(self, out: Path | None) -> Explanations:
-        """Return the teacher's explanations: existing ones, else new ones."""
+        """Return the teacher's explanations: existing ones if there are any, otherwise new ones."""
         explanations = self.teacher_explanations
         if explanations is None:
             return replace(self, run=replace(self.run, executor=self.executor)).explain(
@@ -171,14 +171,14 @@ class FitRun:
             explanations = Explanations.read(explanations)
         for other in {e.removal for e in explanations} - {self.removal.name}:
             raise SettingError(
-                f"`removal` must be {other!r}, as for the teacher, but got {self.removal.name!r}."
+                f"`removal` must be {other!r}, the teacher's removal, but got {self.removal.name!r}."
             )
         return explanations
 
     def _match(
         self, explained: Explanations, classes: LearnedClasses
     ) -> tuple[Sequence[int], Sequence[Explanation]]:
-        """Return the positions of the inputs that the teacher explained, and the explanation of each."""
+        """Return the indices of the inputs that the teacher explained, and their explanations."""
         by_input = {e.input.fingerprint: e for e in explained}
         chosen = [i for i, input in enumerate(self.inputs) if input.fingerprint in by_input]
         missing = len(self.inputs) - len(chosen)
@@ -186,7 +186,7 @@ class FitRun:
             logger.warning("%d of %d inputs have no explanation by the teacher.", missing, len(self.inputs))
         if len(chosen) < 2:
             raise InputError(
-                f"At least 2 inputs with an explanation by the teacher are needed, but got {len(chosen)}."
+                f"The teacher must explain at least 2 of the `inputs`, but explained {len(chosen)}."
             )
         explanations = [by_input[self.inputs[i].fingerprint] for i in chosen]
         for e in explanations:
@@ -202,7 +202,7 @@ class FitRun:
         return chosen, explanations
 
     def _record(self) -> dict[str, Any]:
-        """Return the settings of the fit, the model and the data, in plain JSON."""
+        """Return the settings of the fit, the model and the data, as plain JSON."""
         model, training, removal = self.run.model, self.training, self.removal
         teacher = self.request.to_dict()
         return {
@@ -227,7 +227,7 @@ class FitRun:
         }
 
     def _teacher_digest(self) -> str | None:
-        """Return a digest of the existing explanations by the teacher."""
+        """Return a digest of the teacher's existing explanations."""
         explanations = self.teacher_explanations
         if explanations is None:
             return None

@@ -1,4 +1,4 @@
-"""A scorer that was fitted to explain a model, with its card; saving and loading."""
+"""A scorer fitted to explain a model, with its card; saving and loading."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _OTHER_SCORERS: Mapping[str | None, type[Scorer]] = {
     "hidden-states": HiddenStateScorer,
     "text-vo2023": PaperWordScorer,
 }
-"""Scorers that no modality names, by the kind in their configuration."""
+"""Scorers that belong to no modality, by the kind in their configuration."""
 
 DIGEST = "digest"
-"""The field of a saved card with the digest of all files in the folder."""
+"""Field of a saved card that holds the digest of all files in the folder."""
 
 
 class FittedNetwork(Network):
@@ -58,10 +58,11 @@ class FittedNetwork(Network):
         return digest(weights, json.dumps(self.card, sort_keys=True))
 
     def check(self, model: Model, removal: Removal) -> None:
-        """Raise an error unless it was fitted to this model with this removal."""
+        """Raise an error unless the network was fitted to this model with this removal."""
         if model.fingerprint.hex() != self.card["model"]:
             raise ModelError(
-                "The explainer was fitted to another model: fit one to this model, or explain that model "
+                "The explainer was fitted to a different model: fit one to this model, or explain the "
+                "original model "
                 "with the same weights and options."
             )
         fitted = self.card["removal"]
@@ -69,11 +70,11 @@ class FittedNetwork(Network):
             settings = ",".join(f"{name}={value}" for name, value in fitted["settings"].items())
             named = f"{fitted['name']}:{settings}" if settings else fitted["name"]
             raise SettingError(
-                f"`removal` must be {named!r}, as the explainer was fitted with, but got {removal.name!r}."
+                f"`removal` must be {named!r}, which the explainer was fitted with, but got {removal.name!r}."
             )
 
     def sharing_passes(self, model: Model) -> AbstractContextManager[None]:
-        """Return the context of the scorer."""
+        """Return the scorer's context for sharing forward passes."""
         return self.scorer.sharing_passes(model)
 
     def submit(self, model: Model, inputs: Sequence[Input]) -> Answer:
@@ -93,7 +94,7 @@ class FittedNetwork(Network):
         return [scores[:, : input.n_features] for scores, input in rows]
 
     def save(self, folder: Path) -> None:
-        """Write safetensors, the scorer's configuration and the card."""
+        """Write the weights (safetensors), the scorer's configuration and the card."""
         from safetensors.torch import save_file
 
         make_folder(folder)
@@ -107,7 +108,7 @@ class FittedNetwork(Network):
 
 
 def load_network(folder: Path, card: Mapping[str, Any]) -> FittedNetwork:
-    """Load the network in a folder, on the CPU until it is used."""
+    """Load the network from a folder; it stays on the CPU until it is used."""
     from safetensors.torch import load_file
 
     check_is_file(folder / _WEIGHTS)
@@ -115,8 +116,8 @@ def load_network(folder: Path, card: Mapping[str, Any]) -> FittedNetwork:
     card = dict(card)
     if card.pop(DIGEST, None) != digest_of(folder, card):
         raise FileError(
-            f"The explainer in {str(folder)!r} is damaged, or its files belong to different explainers: fit "
-            "it again, or copy the whole folder."
+            f"The explainer in {str(folder)!r} is damaged or mixes files of different explainers: fit it "
+            "again, or copy the whole folder."
         )
     try:
         weights = load_file(folder / _WEIGHTS)
@@ -133,6 +134,6 @@ def load_network(folder: Path, card: Mapping[str, Any]) -> FittedNetwork:
 
 
 def digest_of(folder: Path, card: Mapping[str, Any]) -> str:
-    """Return a digest of the files of an explainer: its weights, its configuration and its card."""
+    """Return a digest of an explainer's files: its weights, configuration and card."""
     files = [(folder / name).read_bytes() for name in (_WEIGHTS, CONFIG)]
     return digest(*files, json.dumps(card, sort_keys=True)).hex()

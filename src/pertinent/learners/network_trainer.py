@@ -1,4 +1,4 @@
-"""The loop that trains networks with a learner's loss, and the examples and batches it trains on."""
+"""The training loop for networks with a learner's loss, and its examples and batches."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class TrainingExamples(InputSet):
     targets: Sequence[TrainingTargets]
 
     def pick(self, chosen: Ints) -> TrainingExamples:
-        """Return the examples at these positions."""
+        """Return the examples at these indices."""
         return TrainingExamples(*([part[i] for i in chosen.tolist()] for part in (self.inputs, self.targets)))
 
 
@@ -40,17 +40,17 @@ class TrainingBatch:
     Attributes
     ----------
     model
-        The explained model, on the device of the training.
+        The explained model, on the training device.
     inputs
         The inputs of the rows.
     real
-        Mask of existing features (rows, width); inputs have different numbers of features.
+        Mask of existing features (rows, width); the number of features varies between inputs.
     targets
         The training targets of the inputs, stacked (rows, …).
     passes
-        What a network reads: one batch for each group of inputs that it processes together.
+        The inputs of the networks: one scorer batch per group of inputs that is processed together.
     network
-        The network that is trained, perhaps in a multi-device wrapper.
+        The network being trained, possibly in a multi-device wrapper.
     autocast
         Function that returns the context manager for mixed precision.
     """
@@ -64,29 +64,29 @@ class TrainingBatch:
     autocast: Callable[[], Any]
 
     def scores(self, scorer: Scorer, call: Any = None) -> torch.Tensor:
-        """Return the scores (rows, columns, width) of all features, zero where there is none.
+        """Return the scores (rows, columns, width) of all features, zero for padding.
 
-        `call` is the scorer in its multi-device wrapper, if it may be in one.
+        `call` is the scorer in its multi-device wrapper, if there is one.
         """
         width = self.real.shape[1]
         return torch.cat([scorer.scores(self.model, batch, width, call) for batch in self.passes])
 
     @contextmanager
     def inference(self) -> Iterator[None]:
-        """Compute without gradients, in the precision of the training."""
+        """Disable gradients, using the training precision."""
         with torch.no_grad(), self.autocast():
             yield
 
 
 Loss: TypeAlias = Callable[[TrainingBatch], torch.Tensor]
 Measurement: TypeAlias = Callable[[Iterable[TrainingBatch]], Mapping[str, float]]
-"""Measures the network on the batches of the validation inputs."""
+"""Function that measures the network on batches of validation inputs."""
 
 
 class NetworkTrainer(ExampleTrainer):
-    """A trainer of networks with the loss and the measures of a learner.
+    """A trainer of networks with a learner's loss and measures.
 
-    `reader` is a scorer whose batches all networks read; `explained` is the explained model.
+    All networks read the batches of `reader`, a scorer; `explained` is the explained model.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class NetworkTrainer(ExampleTrainer):
         return metrics
 
     def validation_batches(self) -> Iterator[TrainingBatch]:
-        """Yield the validation inputs in batches; the networks are put into evaluation mode."""
+        """Yield the validation inputs in batches, with the networks in evaluation mode."""
         networks: Any = self.model
         networks.eval()
         n, size = len(self._validation), self.args.per_device_eval_batch_size
@@ -140,7 +140,7 @@ class NetworkTrainer(ExampleTrainer):
 
 @dataclass(frozen=True, eq=False)
 class ExampleCollator:
-    """Makes the fields of a `TrainingBatch` from indices of examples; rows follow the order of `passes`."""
+    """Makes the fields of a `TrainingBatch` from example indices; rows follow the order of `passes`."""
 
     examples: TrainingExamples
     model: Model
@@ -168,7 +168,7 @@ class ExampleCollator:
 
 
 def group_indices(inputs: Sequence[Input]) -> list[list[int]]:
-    """Return the indices of the inputs of each group, which a network processes together."""
+    """Return the indices of the inputs in each group; a network processes each group together."""
     groups: dict[Any, list[int]] = {}
     for i, input in enumerate(inputs):
         groups.setdefault(input.group, []).append(i)
@@ -176,7 +176,7 @@ def group_indices(inputs: Sequence[Input]) -> list[list[int]]:
 
 
 def stacked(arrays: Sequence[Array]) -> Array:
-    """Return arrays of different sizes as one array, padded with zeros."""
+    """Stack arrays of different sizes, padded with zeros."""
     shape = np.max([array.shape for array in arrays], axis=0)
     padded = np.zeros((len(arrays), *shape), dtype=arrays[0].dtype)
     for row, array in zip(padded, arrays, strict=True):

@@ -1,4 +1,4 @@
-"""Default length of the training of a network."""
+"""Default length of a network's training."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ LEAST_EPOCHS = 10
 
 @dataclass(frozen=True)
 class Schedule:
-    """Default length of the training of a network.
+    """Default length of a network's training.
 
     Attributes
     ----------
     epochs
         Largest number of passes over the inputs.
     learning_rate
-        The learning rate of AdamW.
+        Learning rate of AdamW.
     measurements
-        Number of times that the network is measured on the validation inputs in the whole training; ``None``
-        for once per epoch.
+        Number of times the network is measured on the validation inputs during training; ``None`` for once
+        per epoch.
     steps
-        Number of steps that suffices if there are many inputs.
+        Number of steps that is sufficient when there are many inputs.
     """
 
     epochs: int

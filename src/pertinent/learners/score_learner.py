@@ -1,4 +1,4 @@
-"""Base class of methods that learn scores from the explanations of a teacher."""
+"""Base class of methods that learn scores from a teacher's explanations."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ScoreLearner(Learner):
-    """A learner of scores of features, from the explanations of a teacher.
+    """Base class of learners of feature scores from a teacher's explanations.
 
     Attributes
     ----------
     measure
-        The measure on the validation inputs that selects the best network: the ``"loss"``, or the mean rank
-        correlation (``"spearman"``) with the targets named ``scores``.
+        Measure on the validation inputs that selects the best network: ``"loss"``, or ``"spearman"`` for the
+        mean rank correlation with the targets named ``scores``.
     """
 
     measure: ClassVar[Literal["loss", "spearman"]] = "loss"
 
     @abstractmethod
     def targets(self, explanation: Explanation, columns: Sequence[int], label: Any) -> TrainingTargets:
-        """Return the targets of an input from the teacher's explanation, for these columns of the model.
+        """Return an input's targets from the teacher's explanation, for these columns of the model.
 
         `label` is the true class or value of the input, ``None`` if the user passed no labels.
         """
@@ -52,7 +52,7 @@ class ScoreLearner(Learner):
     ) -> Tensor:
         """Return the loss of scores (rows, columns, width) for stacked targets (rows, …).
 
-        `real` (rows, width) marks existing features; the scores of the others are zero.
+        `real` (rows, width) marks existing features; padding has zero scores.
         """
 
     def default_classes(
@@ -66,7 +66,7 @@ class ScoreLearner(Learner):
         return "all" if has_all and len(explanations[0].classes) <= most else self.classes[0]
 
     def schedule(self, model: Model, inputs: Sequence[Input]) -> Schedule | None:
-        """Return the schedule of the network for such inputs."""
+        """Return the network's schedule for these inputs."""
         from pertinent.learners.networks.token_scorers import scorer_for
 
         return scorer_for(model, inputs).schedule
@@ -87,18 +87,18 @@ class ScoreLearner(Learner):
         return scorer, card
 
     def step_targets(self, batch: TrainingBatch, context: TrainingContext) -> Mapping[str, Tensor]:
-        """Return the targets of a training step, by default those made from the teacher's explanations."""
+        """Return the targets of a training step; by default those from the teacher's explanations."""
         return batch.targets
 
     def _loss(
         self, batch: TrainingBatch, scorer: Any, targets: Mapping[str, Tensor]
     ) -> tuple[Tensor, Tensor]:
-        """Return the loss of a batch, and the scores (rows, columns, width)."""
+        """Return the loss of a batch and the scores (rows, columns, width)."""
         scores = batch.scores(scorer, batch.network)
         return self.compute_loss(scores, targets, batch.real, scorer.deviation), scores
 
     def _validate(self, batches: Iterable[TrainingBatch], scorer: Any) -> dict[str, float]:
-        """Return the mean loss of the validation inputs, and the rank correlation if it is the measure."""
+        """Return the mean loss on the validation inputs, and the rank correlation if it is the measure."""
         n, total, correlations = 0, 0.0, list[float]()
         for batch in batches:
             with batch.inference():

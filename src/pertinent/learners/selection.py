@@ -1,4 +1,4 @@
-"""Base class of methods that learn to select features, and ask the model about the selection in each step."""
+"""Base class of methods that learn to select features and evaluate the model on them in every step."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SELECTED = 10
-"""Default number of selected features, at most half of them, rounded up."""
+"""Default number of selected features, limited to half of the features, rounded up."""
 
 CHOICE = "choice"
-"""Name of the number that selects the best network: its measure, with the model's certainty to break ties."""
+"""Name of the value that selects the best network: its measure, with the model's certainty as tie-breaker."""
 
 DIGITS = 4
-"""Number of decimals to which networks are compared."""
+"""Number of decimals used to compare networks."""
 
 THRESHOLD = 0.5
 """A feature is selected if its probability exceeds this."""
@@ -46,11 +46,11 @@ class PredictionTeacher(Explainer):
 
     name = "prediction"
     paper = "–"
-    summary = "the answer to the whole input, for selections to learn from"
+    summary = "the answer to the whole input, as a training target"
     traits = Traits(columnwise=False)
 
     def evaluations(self, n_features: int) -> int:
-        """Return one evaluation, for the whole input."""
+        """Return 1, for the whole input."""
         return 1
 
     def explain(self, task: Task) -> Steps:
@@ -61,11 +61,11 @@ class PredictionTeacher(Explainer):
 
 @dataclass(frozen=True)
 class ScoringNetwork:
-    """A network that gives every feature `columns` scores; ``None`` for one per column of the model.
+    """A network that gives every feature `columns` scores; ``None`` for one score per model column.
 
-    Without `context` the score of a word does not depend on the words around it; without `bias`, an unseen
-    word has a score of zero. With `hidden` the network reads the hidden states of a model that has them. The
-    `layers` of networks of words are ``"own"``, those of this package, or those of Vo et al. 2023.
+    Without `context`, the score of a word does not depend on the words around it; without `bias`, an unseen
+    word has a score of zero. With `hidden`, the network reads the hidden states of a model that has them. The
+    `layers` of word networks are ``"own"``, those of this package, or those of Vo et al. 2023.
     """
 
     columns: int | None = 1
@@ -77,31 +77,31 @@ class ScoringNetwork:
 
 @dataclass(frozen=True)
 class ApproximatingNetwork:
-    """A network that predicts the model's answer to an input from which some features are removed."""
+    """A network that predicts the model's answer to an input with some features removed."""
 
 
 Layouts: TypeAlias = Mapping[str, ScoringNetwork | ApproximatingNetwork]
-"""The networks that are trained together, by name."""
+"""Jointly trained networks, by name."""
 
 
 @dataclass(frozen=True)
 class SelectionLearner(Learner):
-    """A learner that selects features in every step.
+    """Base class of learners that select features in every step.
 
     Attributes
     ----------
     answering
-        The name of the network that explains after the training.
+        Name of the network that explains after training.
     n_memory
-        Number of values that are kept from step to step.
+        Number of values stored between steps.
     measure
-        The measure on the validation inputs: ``"faithfulness"``, the share of inputs for which the model
-        decides the same with only the selected features, or ``"quality"``, as the method defines it.
+        Measure on the validation inputs: ``"faithfulness"``, the share of inputs for which the model's
+        decision is the same with only the selected features, or ``"quality"``, as defined by the method.
 
     Parameters
     ----------
     k
-        Number of features selected in each validation input; by default 10, but at most half of them.
+        Number of features selected per validation input; by default 10, but at most half of the features.
     """
 
     spec: ClassVar[LearnerSpec] = LearnerSpec(
@@ -114,7 +114,7 @@ class SelectionLearner(Learner):
 
     @abstractmethod
     def networks(self) -> Layouts:
-        """Return the networks that are trained together, by name."""
+        """Return the jointly trained networks, by name."""
 
     @abstractmethod
     def compute_loss(self, batch: SelectionBatch) -> Tensor:
@@ -132,7 +132,7 @@ class SelectionLearner(Learner):
         return replace(small_scorer_for(inputs).schedule, measurements=10, steps=4000)
 
     def train(self, context: TrainingContext) -> tuple[Any, dict[str, Any]]:
-        """Train all networks together, on batches in which features are selected and the model is asked."""
+        """Train all networks jointly on batches with selected features, evaluating the model each step."""
         from pertinent.learners.networks.joint_networks import SelectionBatch
 
         training, validation = context.split(context.examples(self.targets))
@@ -159,33 +159,33 @@ class SelectionLearner(Learner):
         return n.clamp(min=1)
 
     def selected(self, scores: Tensor, real: Tensor, predictions: Tensor) -> Tensor:
-        """Return the features (rows, width) that are selected by scores (rows, columns, width)."""
+        """Return the features (rows, width) selected by scores (rows, columns, width)."""
         scores = of_predicted(scores, predictions).masked_fill(~real, -np.inf)
         rank = scores.argsort(dim=-1, descending=True, stable=True).argsort(dim=-1)
         return (rank < self.n_selected(real)[:, None]) & real
 
     def quality(self, answers: Tensor, kept: Tensor, real: Tensor, predictions: Tensor) -> Tensor:
-        """Return the quality (rows,) of each selection: 1 if the model's decision stays the same, else 0."""
+        """Return the quality (rows,) of each selection: 1 if the model's decision is unchanged, else 0."""
         return (answers.argmax(-1) == predictions.argmax(-1)).float()
 
     def described(
         self, answers: Tensor, kept: Tensor, real: Tensor, predictions: Tensor
     ) -> dict[str, Tensor]:
-        """Return other measures (rows,) of each selection by name, for the card."""
+        """Return additional measures (rows,) of each selection, by name, for the card."""
         return {}
 
     def watched(self, batch: SelectionBatch) -> dict[str, Tensor]:
-        """Return numbers (rows,) about the networks by name, for the history and the card."""
+        """Return numbers (rows,) about the networks, by name, for the history and the card."""
         return {}
 
     def doubt(self, described: Mapping[str, float]) -> str | None:
-        """Return a warning for the card and the log if the entries `described` show that training failed."""
+        """Return a warning for the card and the log if entries in `described` show that training failed."""
         return None
 
     def _validate(self, batches: Iterable[SelectionBatch]) -> dict[str, float]:
-        """Return the mean quality of the selections, and the number that selects the best network.
+        """Return the mean quality of the selections, and the value that selects the best network.
 
-        Among equally faithful networks, the one with which the model is most certain of its decisions is
+        Among equally faithful networks, the one for which the model is most certain of its decisions is
         chosen.
         """
         n, sums = 0, dict[str, float]()
@@ -196,13 +196,13 @@ class SelectionLearner(Learner):
             certainty = answers.gather(-1, batch.predictions.argmax(-1, keepdim=True))
             _add(sums, {self.measure: quality, "certainty": certainty, **watched})
         certainty_mean = sums.pop("certainty") / n
-        chosen_by = round(sums[self.measure], DIGITS) / n  # answers vary slightly with the rest of a batch
-        if self.measure == "faithfulness":  # less than one decision that stays the same
+        chosen_by = round(sums[self.measure], DIGITS) / n  # answers vary slightly between batches
+        if self.measure == "faithfulness":  # smaller than the effect of one decision
             chosen_by += 0.5 * round(certainty_mean, DIGITS) / n
         return {name: total / n for name, total in sums.items()} | {CHOICE: chosen_by}
 
     def _describe(self, batches: Iterable[SelectionBatch]) -> dict[str, Any]:
-        """Return more entries of the card: other measures, and all measures for as many random features."""
+        """Return more card entries: other measures, and all measures for equally many random features."""
         n, sums = 0, dict[str, float]()
         for batch, kept, watched in self._selections(batches):
             random, whole = random_features(kept, batch.real), (batch.real, batch.predictions)
@@ -221,7 +221,7 @@ class SelectionLearner(Learner):
     def _selections(
         self, batches: Iterable[SelectionBatch]
     ) -> Iterator[tuple[SelectionBatch, Tensor, dict[str, Tensor]]]:
-        """Yield each batch, the features (rows, width) that the network selects, and watched numbers."""
+        """Yield each batch, the features (rows, width) selected by the network, and watched numbers."""
         for batch in batches:
             with batch.inference():
                 scores, watched = batch.scores(self.answering), self.watched(batch)
@@ -236,13 +236,13 @@ def _add(sums: dict[str, float], measures: Mapping[str, Tensor]) -> None:
 
 @dataclass(frozen=True)
 class SubsetLearner(SelectionLearner):
-    """A learner of log-probabilities of features, from which it draws k, with an approximator."""
+    """Base class of learners of feature log-probabilities, from which k features are drawn."""
 
     temperature: Positive = 0.5
     subsets: Subsets = "random"
 
     def networks(self) -> Layouts:
-        """Return the explainer, x → log-probabilities of features, and the approximator."""
+        """Return the explainer (x → log-probabilities of features) and the approximator."""
         return {"explainer": ScoringNetwork(), APPROXIMATOR: ApproximatingNetwork()}
 
 
@@ -259,7 +259,7 @@ class SubsetExplainer(LearnedExplainer):
     traits = replace(LearnedExplainer.traits, meaning="magnitude")
 
     def explain(self, task: Task) -> Steps:
-        """Return the probability of each feature to be drawn first."""
+        """Return the probability of drawing each feature first."""
         return Finding(softmax((yield from self.predict(task)))[0])
 
 
@@ -269,6 +269,6 @@ def probability(logits: Any) -> Any:
 
 
 def finding(probabilities: Any) -> Finding:
-    """Return the finding with probabilities of selection as scores, and the number of selected features."""
+    """Return the finding with selection probabilities as scores, and the number of selected features."""
     details = {"selected": int((probabilities > THRESHOLD).sum())}
     return Finding(probabilities, details=details, meaning="magnitude")

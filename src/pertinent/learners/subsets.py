@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pertinent.learners.networks.joint_networks import SelectionBatch
 
 Subsets: TypeAlias = Literal["random", "selected"]
-"""The features that an approximator learns from."""
+"""Features that an approximator learns from."""
 
 APPROXIMATOR = "approximator"
 
@@ -21,7 +21,7 @@ TINY = 1e-7
 
 
 def of_predicted(scores: Tensor, predictions: Tensor) -> Tensor:
-    """Return the scores (rows, width) of the predicted class, or the only ones."""
+    """Return the scores (rows, width) of the predicted class, or of the only column."""
     if scores.shape[1] == 1:
         return scores[:, 0]
     predicted = predictions.argmax(-1)[:, None, None].expand(-1, 1, scores.shape[2])
@@ -45,7 +45,7 @@ def uniform_like(tensor: Tensor) -> Tensor:
 
 
 def log_probability(logits: Tensor, kept: Tensor, real: Tensor) -> Tensor:
-    """Return the log-probability (…) of masks (…, width), if real features are kept independently."""
+    """Return the log-probability (…) of masks (…, width) with independently kept real features."""
     zero = logits.new_zeros(())
     return (kept * logits - logits.logaddexp(zero)).masked_fill(~real, 0.0).sum(-1)
 
@@ -58,7 +58,7 @@ def gumbel_like(tensor: Tensor) -> Tensor:
 def relaxed_subset(logits: Tensor, real: Tensor, k: Tensor, temperature: float) -> Tensor:
     """Return shares (rows, width) of features: the maximum over `k` (rows,) Concrete samples.
 
-    At a low temperature each sample is one feature, so that at most k are kept (Chen et al. 2018).
+    At a low temperature each sample is one feature, so at most k are kept (Chen et al. 2018).
     """
     noise = gumbel_like(logits[:, None].expand(-1, int(k.max()), -1))
     samples = ((logits.masked_fill(~real, -np.inf)[:, None] + noise) / temperature).softmax(-1)
@@ -67,11 +67,11 @@ def relaxed_subset(logits: Tensor, real: Tensor, k: Tensor, temperature: float) 
 
 
 def approximation_loss(batch: SelectionBatch, kept: Tensor, target: Tensor, subsets: Subsets) -> Tensor:
-    r"""Return the cross-entropy of the approximator Q on the shares `kept` (rows, width) of features.
+    r"""Return the cross-entropy of the approximator Q given the shares `kept` (rows, width) of features.
 
-    With ``"selected"`` the selector and Q both learn from this loss; Q may then infer the answer from the
-    choice of features (Jethani et al. 2021). With ``"random"`` Q learns :math:`P(y \mid x_S)` for random S,
-    whose loss is the value, and the selector follows the gradient of the loss on `kept` with Q fixed.
+    With ``"selected"``, the selector and Q both learn from this loss; Q may then infer the answer from the
+    choice of features (Jethani et al. 2021). With ``"random"``, Q learns :math:`P(y \mid x_S)` for random S,
+    which is the returned loss, and the selector follows the gradient of the loss on `kept` with Q fixed.
     """
     if subsets == "selected":
         return cross_entropy(target, batch.approximate(APPROXIMATOR, kept)).mean()
@@ -82,9 +82,9 @@ def approximation_loss(batch: SelectionBatch, kept: Tensor, target: Tensor, subs
 
 
 def random_subset(real: Tensor, *, mostly_few: bool = False) -> Tensor:
-    """Return a random number of random features (rows, width) of each input.
+    """Return a random number of random features (rows, width) for each input.
 
-    With `mostly_few` the logarithm of their share is uniform, so that small subsets are as frequent as large
+    With `mostly_few`, the logarithm of the share is uniform, so small subsets are as frequent as large
     ones.
     """
     share = uniform_like(real[:, :1].float())
@@ -94,7 +94,7 @@ def random_subset(real: Tensor, *, mostly_few: bool = False) -> Tensor:
 
 
 def random_features(kept: Tensor, real: Tensor) -> Tensor:
-    """Return as many random features (rows, width) of each input as are kept, the same in every call."""
+    """Return as many random features (rows, width) of each input as are kept; equal in every call."""
     import torch
 
     noise = torch.rand(real.shape, generator=torch.Generator().manual_seed(0)).to(real.device)

@@ -1,4 +1,4 @@
-"""A surrogate: a network that learns to predict the model's answer from any of the features."""
+"""A surrogate: a network that learns to predict the model's answer from any subset of features."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ TINY = 1e-6
 """Smallest probability whose logarithm is used."""
 
 READ = 32
-"""Number of inputs that are read together."""
+"""Number of inputs read together."""
 
 LARGEST_BATCH = 2**18
-"""Largest number of tokens, pixels or columns in one pass."""
+"""Largest number of tokens, pixels or columns per pass."""
 
 
 class Surrogate(nn.Module):
-    r"""A network for the model's expected answer, :math:`\mathbb{E}[f(x) \mid x_S]`, from any features S.
+    r"""A network for the model's expected answer :math:`\mathbb{E}[f(x) \mid x_S]` from any features S.
 
     Plain values are learned in units of `deviation` (columns,). Unless the network is a copy of the model,
     its outputs are added to their `mean` (columns,).
@@ -55,22 +55,22 @@ class Surrogate(nn.Module):
 
     @property
     def output(self) -> Output:
-        """Return the meaning of its outputs: that of the model's, with logits in place of probabilities."""
+        """Return the model's output type, with logits instead of probabilities."""
         output = self.model.output
         return replace(output, from_logits=True) if isinstance(output, Probabilities) else output
 
     def forward(self, batch: ScorerBatch, kept: torch.Tensor) -> torch.Tensor:
-        """Return outputs (rows, columns) for inputs whose features `kept` (rows, width) are kept."""
+        """Return outputs (rows, columns) for inputs with only the features `kept` (rows, width)."""
         outputs = self.network.logits(self.model, batch, kept)
-        if outputs.shape[1] < len(self.mean):  # one logit, of the second of two classes
+        if outputs.shape[1] < len(self.mean):  # a single logit, for the second of two classes
             outputs = torch.cat([torch.zeros_like(outputs), outputs], dim=1)
         return outputs if self.network.copies_model else self.mean + self.deviation * outputs
 
     def divergence(self, outputs: torch.Tensor, answers: torch.Tensor) -> torch.Tensor:
-        """Return the divergence of outputs from the model's answers, both (rows, columns), in each row.
+        """Return the divergence between outputs and the model's answers, both (rows, columns), for each row.
 
-        It is the Kullback-Leibler divergence of probabilities, and the squared error of values in units of
-        their variance.
+        Kullback-Leibler divergence for probabilities; for values, the squared error in units of their
+        variance.
         """
         kind = self.output.kind
         if kind == "value":
@@ -89,7 +89,7 @@ class Surrogate(nn.Module):
         return answers
 
     def _ask_some(self, inputs: Sequence[Input], masks: Sequence[Masks], scale: Scale) -> list[Floats]:
-        """Return the answers of a few inputs, batched by group."""
+        """Return the answers for a few inputs, batched by group."""
         answers: dict[int, Floats] = {}
         for group in group_indices(inputs):
             batch = self._read(self.model, [inputs[i] for i in group])
@@ -101,7 +101,7 @@ class Surrogate(nn.Module):
         return [answers[i] for i in range(len(inputs))]
 
     def _outputs(self, batch: ScorerBatch, rows: Ints, kept: Masks) -> Floats:
-        """Return outputs (n, columns) for rows of a batch, in several passes if there are many."""
+        """Return outputs (n, columns) for rows of a batch, split into several passes if necessary."""
         device, step = self.mean.device, max(1, LARGEST_BATCH // batch.owners.shape[1])
         outputs = [np.zeros((0, len(self.mean)))]
         with torch.no_grad(), torch.autocast(device.type, enabled=False):
@@ -115,9 +115,9 @@ class Surrogate(nn.Module):
 def train_surrogate(context: TrainingContext) -> tuple[Surrogate, dict[str, Any]]:
     """Train a surrogate on random features of the inputs, and describe it for the card.
 
-    Only the model's answers to the whole inputs are used. The description has the divergence from them on the
-    validation inputs of the surrogate, given random features, and of the mean answer; the mean absolute
-    difference given all features; and the mean answer to no features, on the scale of the fit.
+    Only the model's answers to whole inputs are used. The description has the validation divergence of the
+    surrogate, given random features, and of the mean answer; the mean absolute difference given all features;
+    and the mean answer to no features, on the scale of the fit.
     """
     targets = [{"answers": e.prediction.values} for e in context.explanations]
     training, validation = context.split(TrainingExamples(context.inputs, targets))
@@ -126,7 +126,7 @@ def train_surrogate(context: TrainingContext) -> tuple[Surrogate, dict[str, Any]
     )
     reader, network = context.new_approximator(training.inputs, predictions.shape[1])
     surrogate = Surrogate(context.model, reader, network, predictions).to(device_of(context.model))
-    # New features are drawn in each step, so early stopping is not needed.
+    # Features are redrawn in every step, so early stopping is not needed.
     settings = replace(context.fit.training, patience=None)
     folder = RunFolder(context.folder.checkpoints / "surrogate", {})
     card = replace(context, fit=replace(context.fit, training=settings), folder=folder).optimise(
@@ -151,7 +151,7 @@ def train_surrogate(context: TrainingContext) -> tuple[Surrogate, dict[str, Any]
 
 
 def _loss(surrogate: Surrogate, batch: TrainingBatch) -> torch.Tensor:
-    """Return the divergence (rows,) for random features; all numbers of features are equally frequent."""
+    """Return the divergence (rows,) for random features; all subset sizes are equally frequent."""
     kept = random_subset(batch.real)
     shares = torch.split(kept, [len(part.owners) for part in batch.passes])
     outputs = [surrogate(part, share) for part, share in zip(batch.passes, shares, strict=True)]
@@ -159,7 +159,7 @@ def _loss(surrogate: Surrogate, batch: TrainingBatch) -> torch.Tensor:
 
 
 def _validation_loss(surrogate: Surrogate, batches: Iterable[TrainingBatch]) -> float:
-    """Return the mean loss, for the same random features in every call."""
+    """Return the mean loss, with the same random features in every call."""
     losses = []
     for number, batch in enumerate(batches):
         device = batch.real.device

@@ -1,4 +1,4 @@
-"""Training context of a learner: inputs, the teacher's explanations, the model, networks, and the loop."""
+"""Training context of a learner: inputs, teacher explanations, model, networks and training loop."""
 
 from __future__ import annotations
 
@@ -42,22 +42,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class TrainingContext:
-    """The data and the tools that a learner trains with.
+    """The data and tools for training a learner.
 
     Attributes
     ----------
     fit
-        The fit that it belongs to.
+        The fit that the context belongs to.
     folder
-        The folder for checkpoints.
+        Folder for checkpoints.
     inputs, explanations
-        The inputs that the teacher explained, and its explanation of each.
+        The inputs that the teacher explained, and the explanation of each.
     labels
-        The true class or value of each input; all are ``None`` if the user passed no labels.
+        True class or value of each input; all ``None`` if the user passed no labels.
     classes
-        The classes for which scores are learned.
+        Classes for which scores are learned.
     surrogate
-        A network that learners may ask in place of the model.
+        Network that learners may evaluate instead of the model.
     """
 
     fit: FitRun
@@ -79,13 +79,13 @@ class TrainingContext:
         return self.fit.training.seed
 
     def columns(self, explanation: Explanation) -> Sequence[int]:
-        """Return the columns of the model for which scores are learned from an explanation."""
+        """Return the model's columns for which scores are learned from an explanation."""
         return range(len(explanation.prediction.values)) if self.classes == "all" else [explanation.target]
 
     def examples(
         self, targets: Callable[[Explanation, Sequence[int], Any], TrainingTargets]
     ) -> TrainingExamples:
-        """Return the inputs with their targets, a function of the explanation, its columns and the label."""
+        """Return the inputs with targets computed from the explanation, its columns and the label."""
         pairs = zip(self.explanations, self.labels, strict=True)
         return TrainingExamples(self.inputs, [targets(e, self.columns(e), label) for e, label in pairs])
 
@@ -100,23 +100,23 @@ class TrainingContext:
         return min(max(1, round(self.fit.validation_fraction * len(self.inputs))), len(self.inputs) - 1)
 
     def shuffled(self, n: int) -> Ints:
-        """Return the indices from 0 to n − 1 in a random order; the first of them are held out."""
+        """Return the indices 0 to n − 1 in random order; the first ones are held out."""
         return generator(self.seed, "dev").permutation(n)
 
     @cached_property
     def answers(self) -> ModelAnswers:
-        """Return an object that asks the model about inputs with features removed."""
+        """Return an object that evaluates the model on masked inputs."""
         return ModelAnswers(self.model, self.fit.removal, self.seed)
 
     @contextmanager
     def _initial_weights(self) -> Iterator[None]:
-        """Draw random weights in the block from the seed of the fit."""
+        """Seed the random weights drawn in the block with the seed of the fit."""
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(self.seed)
             yield
 
     def new_scorer(self, training: TrainingExamples, deviation: Floats) -> Scorer:
-        """Make the network that learns scores of such inputs, in units of `deviation` (columns,)."""
+        """Create the network that learns scores of these inputs, in units of `deviation` (columns,)."""
         with self._initial_weights():
             scorer = scorer_for(self.model, training.inputs).from_model(
                 self.model, training.inputs, len(deviation)
@@ -125,7 +125,7 @@ class TrainingContext:
         return scorer.to(device_of(self.model))
 
     def new_approximator(self, inputs: Sequence[Input], n_columns: int) -> tuple[Scorer, Approximator]:
-        """Make a network that predicts the model's answer from some features, and a scorer as its reader."""
+        """Create a network that predicts the model's answer from some features, and its reader, a scorer."""
         with self._initial_weights():
             reader = scorer_for(self.model, inputs).from_model(self.model, inputs, 1)
             return reader, reader.approximator(self.model, n_columns)
@@ -133,7 +133,7 @@ class TrainingContext:
     def new_networks(
         self, training: TrainingExamples, layouts: Layouts, n_columns: int, n_memory: int
     ) -> JointNetworks:
-        """Make the networks of these layouts for a model with `n_columns`, with `n_memory` stored values."""
+        """Create the networks of these layouts for a model with `n_columns`, storing `n_memory` values."""
         model, inputs = self.model, training.inputs
         scorers: dict[str, Scorer] = {}
         with self._initial_weights():
@@ -150,11 +150,13 @@ class TrainingContext:
                     options = {"context": layout.context, "bias": layout.bias}
                     scorers[name] = scorer.from_model(model, inputs, columns, **options)
             first = next(iter(scorers.values()))
-            others = {name: first.approximator(model, n_columns) for name in layouts if name not in scorers}
-        return JointNetworks({**scorers, **others}, n_memory).to(device_of(model))
+            approximators = {
+                name: first.approximator(model, n_columns) for name in layouts if name not in scorers
+            }
+        return JointNetworks({**scorers, **approximators}, n_memory).to(device_of(model))
 
     def predict(self, scorer: Scorer, inputs: Sequence[Input]) -> list[Floats]:
-        """Return the scores (columns, features) that a network gives to each input."""
+        """Return the scores (columns, features) that a network assigns to each input."""
         network = FittedNetwork(scorer, {})
         answers = [network.submit(self.model, [input]).outputs() for input in inputs]
         return [network.read(answer, [input])[0] for answer, input in zip(answers, inputs, strict=True)]
@@ -172,11 +174,11 @@ class TrainingContext:
         measure: str,
         choose_by: str | None = None,
     ) -> dict[str, Any]:
-        """Train networks in place, and return entries for the card.
+        """Train networks in place and return entries for the card.
 
-        `validate` measures the networks on the validation inputs. The best ones are kept, by the number named
-        `choose_by`, or else `measure`; larger is better unless it is the loss. `describe` returns entries for
-        the card about the best ones. Training continues from the last checkpoint in the folder, if there is
+        `validate` measures the networks on the validation inputs. The best networks are kept, by the number
+        named `choose_by`, or else `measure`; larger is better, except for the loss. `describe` returns card
+        entries about the best networks. Training resumes from the last checkpoint in the folder, if there is
         one.
         """
         settings, device = self._settings_for(len(training)), device_of(self.model)
@@ -200,7 +202,7 @@ class TrainingContext:
         if choose_by is not None:
             measured = [log for log in logs if f"eval_{choose_by}" in log]
             best = max(measured, key=lambda log: log[f"eval_{choose_by}"])[f"eval_{measure}"]
-        # The card records no times, so that the same fit gives the same card.
+        # The card records no times, so equal fits give equal cards.
         names = {
             name for log in logs for name in log if name.startswith("eval_") or name in ("epoch", "loss")
         }
@@ -209,20 +211,20 @@ class TrainingContext:
         return {f"dev_{measure}": best, "steps": trainer.state.global_step, "history": history, **described}
 
     def _settings_for(self, n: int) -> TrainerSettings:
-        """Return the settings for n training inputs, with the number of steps between two measurements."""
+        """Return the settings for n training inputs, with the number of steps between measurements."""
         settings, measurements = self.fit.training, self.fit.measurements
         if measurements is None or settings.epochs is None:
             return settings
         n_expected = (1 - self.fit.validation_fraction) * len(self.fit.inputs)
         interval = math.ceil(settings.epochs * math.ceil(n_expected / settings.batch_size) / measurements)
-        if n < n_expected:  # as often as if the teacher had explained all inputs
+        if n < n_expected:  # measure as often as with all inputs explained
             interval = max(1, math.ceil(interval * n / n_expected))
         options = {**settings.options, "logging_strategy": "steps", "logging_steps": interval}
         return replace(settings, checkpoint_steps=interval, options=options)
 
 
 class ModelAnswers:
-    """The model's answers to inputs with features removed; batch sizes are determined once for all steps."""
+    """The model's answers to masked inputs; batch sizes are determined once for all steps."""
 
     def __init__(self, model: Model, removal: Removal, seed: int) -> None:
         self._engine = Engine(model)
@@ -244,7 +246,7 @@ class ModelAnswers:
         return [answers[i] for i in range(len(inputs))]
 
     def ask_tensor(self, inputs: Sequence[Input], kept: torch.Tensor) -> torch.Tensor:
-        """Return the answers as a tensor, for a tensor of masks (rows, width) or (rows, samples, width)."""
+        """Return the answers as a tensor, for a mask tensor (rows, width) or (rows, samples, width)."""
         samples = (kept if kept.ndim == 3 else kept[:, None]).detach().bool().cpu().numpy()
         masks = [rows[:, : input.n_features] for rows, input in zip(samples, inputs, strict=True)]
         answers = torch.from_numpy(np.stack(self.ask(inputs, masks))).float().to(kept.device)

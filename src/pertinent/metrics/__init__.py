@@ -1,4 +1,4 @@
-"""Metrics of explanations, one file for each family."""
+"""Metrics of explanations, one file per family."""
 
 from pertinent.metrics.base import Metric, metrics
 

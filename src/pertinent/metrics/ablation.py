@@ -20,9 +20,7 @@ _NO_LOG_ODDS = "'natural' for a model of plain values, which have no log-odds"
 
 @dataclass(frozen=True)
 class AblationMetric(Metric):
-    """The effect of removing features, at each sparsity.
-
-    It is the drop of a probability, or the absolute change of a plain value.
+    """The effect of removing features at each sparsity: a drop in probability or an absolute change of value.
 
     Parameters
     ----------
@@ -54,7 +52,7 @@ class Sufficiency(AblationMetric):
     r""":math:`f(x)_{\hat y} - f(\mathrm{Replace}(x, e))_{\hat y}`, with only the chosen features kept."""
 
     paper = "DeYoung et al. 2020; Hase et al. 2021, Eqn. 1"
-    summary = "drop of the target's probability (change of a value) when only the chosen features are kept"
+    summary = "drop of the target's probability (or change of a value) with only the chosen features kept"
     better = "lower"
     keep_chosen = True
 
@@ -65,7 +63,7 @@ class Comprehensiveness(AblationMetric):
     r""":math:`f(x)_{\hat y} - f(\mathrm{Replace}(x, 1 - e))_{\hat y}`, with the chosen features removed."""
 
     paper = "DeYoung et al. 2020; Hase et al. 2021, Sec. 3"
-    summary = "drop of the target's probability (change of a value) when the chosen features are removed"
+    summary = "drop of the target's probability (or change of a value) with the chosen features removed"
     better = "higher"
     keep_chosen = False
 
@@ -80,14 +78,14 @@ class Curve(Metric):
     Parameters
     ----------
     steps
-        Number of points of the curve besides its start; fewer if there are fewer features.
+        Number of points on the curve after its start; fewer if there are fewer features.
     """
 
     insert: ClassVar[bool]
     steps: Count = 20
 
     def measure(self, explanation: Explanation) -> Measures:
-        """Insert or delete the features by rank, and integrate."""
+        """Insert or delete the features by rank and integrate."""
         d = len(explanation.features)
         counts = np.unique(np.round(np.linspace(0, d, min(self.steps, d) + 1)).astype(int))
         masks = top_masks(explanation, counts)
@@ -98,7 +96,7 @@ class Curve(Metric):
 @metrics.register("insertion")
 @dataclass(frozen=True)
 class Insertion(Curve):
-    """The curve that starts without features and adds them, the most important first."""
+    """The curve from the empty input that adds features, most important first."""
 
     paper = "Petsiuk, Das & Saenko 2018, Alg. 1"
     summary = "area under the target's probability (closeness of a value) as features are added by rank"
@@ -109,7 +107,7 @@ class Insertion(Curve):
 @metrics.register("deletion")
 @dataclass(frozen=True)
 class Deletion(Curve):
-    """The curve that starts with the whole input and removes features, the most important first."""
+    """The curve from the whole input that removes features, most important first."""
 
     paper = "Petsiuk, Das & Saenko 2018, Alg. 1"
     summary = "area under the target's probability (closeness of a value) as features are removed by rank"

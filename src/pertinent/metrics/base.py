@@ -1,4 +1,4 @@
-"""Base class of metrics: generators that ask the model about an explanation and return numbers."""
+"""Base class of metrics: generators that query the model about an explanation and return numbers."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from pertinent.results.explanation import Explanation
 
 Measures: TypeAlias = Generator[Ask, Any, Mapping[float | None, float]]
-"""A generator that returns a value for each sparsity, or a single value under ``None``."""
+"""A generator that returns a value for each sparsity, or a single value with the key ``None``."""
 
 
 @dataclass(frozen=True)
 class Metric(Settings, ABC):
-    """Settings of a metric, and its algorithm: a generator that yields asks and returns values.
+    """Settings of a metric, and its algorithm: a generator that yields questions and returns values.
 
     Attributes
     ----------
     paper, summary
-        The paper with its equation or section, and a summary of one line.
+        Citation with equation or section, and a one-line summary.
     better
         Whether ``"lower"`` or ``"higher"`` values are better.
     within
-        The smallest and the largest possible value, for metrics that are shares of decisions.
+        Smallest and largest possible value, for metrics that are shares of decisions.
     """
 
     name: ClassVar[str]
@@ -44,11 +44,11 @@ class Metric(Settings, ABC):
 
     @abstractmethod
     def measure(self, explanation: Explanation) -> Measures:
-        """Ask the model about the explanation, and return the values."""
+        """Query the model about the explanation and return the values."""
 
 
 def metric_labels(metrics: Sequence[Metric]) -> list[str]:
-    """Return a label for each metric: its name, and the settings in which metrics of that name differ."""
+    """Return a label for each metric: its name, plus the settings that differ between equal names."""
     return labels([(metric.name, changed_settings(metric)) for metric in metrics])
 
 
@@ -64,7 +64,7 @@ def objective(explanation: Explanation, values: Floats) -> Floats:
 
 
 def ask_whole_and_masks(explanation: Explanation, masks: Sequence[Masks] | Masks) -> Asking[Floats]:
-    """Ask for the answers (1 + masks, columns) to the whole input and to each mask."""
+    """Return the answers (1 + masks, columns) to the whole input and to each mask."""
     answers: Floats = yield Values(np.concatenate([full_mask(len(explanation.features)), masks]))
     return answers
 
@@ -72,14 +72,14 @@ def ask_whole_and_masks(explanation: Explanation, masks: Sequence[Masks] | Masks
 def measure_drops(
     explanation: Explanation, sets: Mapping[Any, Masks], value: Callable[[Floats], Floats], *, keep: bool
 ) -> Measures:
-    """Return the drop of a value of the answers when only each set is kept, or when each set is removed."""
+    """Return the drop of a value of the answers when each set is the only one kept, or is removed."""
     masks = np.array([*sets.values()])
     values = value((yield from ask_whole_and_masks(explanation, masks if keep else ~masks)))
     return dict(zip(sets, (values[0] - values[1:]).tolist(), strict=True))
 
 
 def top_masks(explanation: Explanation, counts: Sequence[int] | Ints) -> Masks:
-    """Return masks (counts, features) of the highest-ranking features, one for each number of features."""
+    """Return masks (counts, features) of the highest-ranking features, one for each count."""
     rank = np.empty(len(explanation.features), dtype=np.int64)
     rank[explanation.ranking] = np.arange(len(rank))
     return rank[None] < np.asarray(counts)[:, None]

@@ -23,7 +23,7 @@ from pertinent.stats import spearman
 class TopKDrop(TopFeatures):
     r""":math:`\log p(x) - \log p(x \setminus S)` for the target, with the top K features S removed.
 
-    For the answer of a language model it is the drop of its log-likelihood.
+    For a language model's answer, it is the drop of its log-likelihood.
     """
 
     paper = "Cohen-Wang et al. 2024, Sec. 4.1, Eqn. 2"
@@ -35,7 +35,7 @@ class TopKDrop(TopFeatures):
         """Remove the top features."""
         if "log-probability" not in explanation.output.scales:
             raise SettingError(
-                "top-k-drop needs probabilities, but this model answers with plain values: choose "
+                "top-k-drop needs probabilities, but this model returns plain values: choose "
                 "comprehensiveness."
             )
         sets = self.sets(explanation)
@@ -66,7 +66,7 @@ class LinearDatamodelingScore(Metric):
     keep: ProperShare = 0.5
 
     def measure(self, explanation: Explanation) -> Measures:
-        """Ask for random masks, independent of those that the method drew."""
+        """Evaluate random masks that are independent of the method's masks."""
         d = len(explanation.features)
         masks = generator(explanation.seed, self.name, d).random((self.masks, d)) < self.keep
         answer = (yield Values(masks))[:, explanation.target]

@@ -22,13 +22,13 @@ from pertinent.results.explanation import Explanation
 class Purity(TopFeatures):
     """The share of stop words and punctuation in S; each occurrence counts.
 
-    It uses NLTK's English stop words, and needs the extra ``nltk`` and its data ``stopwords``.
+    It requires NLTK's English stop words: the extra ``nltk`` and the data package ``stopwords``.
 
     Parameters
     ----------
     distinct
-        Count each stop word once, and divide by `k` even if a text has fewer words, as the authors' code
-        does. The shares are then smaller.
+        Count each stop word once, and divide by `k` even if a text has fewer words, as in the authors' code.
+        The shares are then smaller.
     """
 
     paper = "Vo et al. 2023, App. B.1"
@@ -55,7 +55,7 @@ def share_contaminated(words: Sequence[str]) -> float:
 
 
 def distinct_contaminated(words: Sequence[str], k: int) -> float:
-    """Return the number of distinct stop words and punctuation signs, divided by k."""
+    """Return the number of distinct stop words and punctuation marks, divided by k."""
     return len({word for word in words if is_contaminated(word)}) / k
 
 
@@ -69,16 +69,13 @@ def is_contaminated(word: str) -> bool:
 class Brevity(TopFeatures):
     """The number of clusters of duplicates and synonyms among the words of S.
 
-    Two words are synonyms if they share a sense in WordNet, in any of their forms, or if a sense of one is
-    similar to a sense of the other. The most important word forms a cluster with all its synonyms, then the
-    most important of the remaining words does, and so on. It needs the extra ``nltk`` and its data
-    ``wordnet``.
+    Two words are synonyms if any of their forms share a sense in WordNet, or if a sense of one is similar to
+    a sense of the other. The most important word forms a cluster with all its synonyms, then the most
+    important remaining word does, and so on. It requires the extra ``nltk`` and the data package ``wordnet``.
 
-    Notes
-    -----
-    The paper only says that tokens are grouped into clusters of synonyms. The authors' code also joins two
-    words that are related to a third one, which gives fewer clusters: it joins *bad* and *great* through
-    *big*.
+    Notes ----- The paper only says that tokens are grouped into clusters of synonyms. The authors' code also
+    joins two words that are both related to a third word, which gives fewer clusters: it joins *bad* and
+    *great* through *big*.
     """
 
     paper = "Vo et al. 2023, App. B.2"
@@ -145,13 +142,14 @@ def is_punctuation(word: str) -> bool:
 
 
 def _corpus(name: str) -> Any:
-    """Load a corpus of NLTK; raise a `FileError` with instructions if it is not installed."""
+    """Load an NLTK corpus; raise a `FileError` with instructions if it is not installed."""
     corpus = getattr(optional("nltk.corpus"), name)
     try:
         corpus.ensure_loaded()
     except LookupError as error:
         raise FileError(
-            f"NLTK's data {name!r} are missing: run python -m nltk.downloader {name}, or set the environment "
-            "variable NLTK_DATA to the folder that contains them."
+            f"The NLTK data {name!r} is missing: run python -m nltk.downloader {name}, or set the "
+            "environment "
+            "variable NLTK_DATA to the folder that contains it."
         ) from error
     return corpus

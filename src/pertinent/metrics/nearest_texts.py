@@ -1,4 +1,4 @@
-"""Nearest neighbours of texts, by shared words or by embeddings."""
+"""Nearest neighbours of texts, by shared words or embeddings."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from pertinent.array_types import Floats, Ints, Masks
 
 @dataclass(frozen=True, eq=False)
 class Neighbourhood:
-    """A collection of texts whose nearest neighbours are searched for.
+    """A collection of texts in which nearest neighbours are searched.
 
     Attributes
     ----------
     words
-        The distinct words of each text.
+        Distinct words of each text.
     labels
-        The model's decision for each text; neighbours have the same one.
+        The model's decision for each text; neighbours have the same decision.
     identities
-        A key for each text that equal texts share: a text is not its own neighbour.
+        Key of each text, shared by equal texts: a text is not its own neighbour.
     vectors
-        The embedding of each text (texts, dimensions); ``None`` to compare words only.
+        Embedding of each text (texts, dimensions); ``None`` to compare only words.
     """
 
     words: Sequence[AbstractSet[str]]
@@ -34,10 +34,10 @@ class Neighbourhood:
     vectors: Floats | None = None
 
     def find(self, lexical: int, semantic: int) -> list[Ints]:
-        """Return for each text the indices of its neighbours, the nearest first.
+        """Return the indices of each text's neighbours, nearest first.
 
-        They are the `semantic` nearest texts by embedding, then the `lexical` nearest of the others by words.
-        There are fewer if fewer texts have the same label. Ties keep the order of the texts.
+        They are the `semantic` nearest texts by embedding, then the `lexical` nearest of the remaining texts
+        by words. There are fewer if fewer texts have the same label. Ties keep the order of the texts.
         """
         by_label: dict[Hashable, list[int]] = defaultdict(list)
         for i, label in enumerate(self.labels):
@@ -61,7 +61,7 @@ class Neighbourhood:
 
 
 class WordOverlap:
-    """The Jaccard index of the words of texts: the number of shared words over the number of words in either.
+    """Jaccard index of the words of texts: the size of the intersection over the size of the union.
 
     >>> WordOverlap([{"a", "good", "film"}, {"a", "bad", "film"}, {"no"}]).with_all(0).tolist()
     [1.0, 0.5, 0.0]
@@ -85,7 +85,7 @@ class WordOverlap:
 
 
 def mean_overlap(words: AbstractSet[str], others: Sequence[AbstractSet[str]]) -> float:
-    """Return the mean Jaccard index of some words with each of the others; it is 0 for two empty sets.
+    """Return the mean Jaccard index of some words with each of the other sets; 0 for two empty sets.
 
     >>> mean_overlap({"good", "film"}, [{"good"}, {"good", "film"}, {"bad"}, set()])
     0.375
@@ -99,6 +99,6 @@ def _nearest(similarities: Floats, allowed: Masks, n: int) -> Ints:
 
 
 def _directions(vectors: Floats) -> Floats:
-    """Return the vectors scaled to length 1, so that their products are cosines; zero vectors stay zero."""
+    """Return the vectors scaled to length 1, so their products are cosines; zero vectors stay zero."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.where(lengths > 0, lengths, 1))

@@ -17,20 +17,20 @@ from pertinent.results.explanation import Explanation
 @metrics.register("precision-at-k")
 @dataclass(frozen=True)
 class PrecisionAtK(Metric):
-    """The share of the k most important features that people marked.
+    """The share of the k most important features that annotators marked.
 
-    If only some features of equal scores are among the first k, each of them counts with its probability of
+    If only some of the features with equal scores are among the first k, each counts with its probability of
     being among them in a random order.
 
     Parameters
     ----------
     k
-        Number of features; all if there are fewer.
+        Number of features; all features if there are fewer.
     """
 
     k: Count = 5
     paper = "Manning, Raghavan & Schütze 2008, Sec. 8.4"
-    summary = "share of the k most important features that people marked"
+    summary = "share of the k most important features that annotators marked"
     better = "higher"
 
     def measure(self, explanation: Explanation) -> Measures:
@@ -46,14 +46,14 @@ class PrecisionAtK(Metric):
 @metrics.register("average-precision")
 @dataclass(frozen=True)
 class AveragePrecision(Metric):
-    """The mean, over the features that people marked, of the precision down to their rank.
+    """The mean, over the features that annotators marked, of the precision down to their rank.
 
-    ``Σ (R_n − R_{n−1}) P_n`` over the distinct scores, the highest first. Features with equal scores form one
+    ``Σ (R_n − R_{n−1}) P_n`` over the distinct scores, highest first. Features with equal scores form one
     step, as in scikit-learn. The mean over inputs is the mean average precision (mAP).
     """
 
     paper = "Manning, Raghavan & Schütze 2008, Sec. 8.4"
-    summary = "mean precision down to the rank of each feature that people marked"
+    summary = "mean precision down to the rank of each feature that annotators marked"
     better = "higher"
 
     def measure(self, explanation: Explanation) -> Measures:
@@ -65,9 +65,9 @@ class AveragePrecision(Metric):
 
 
 def _levels(explanation: Explanation) -> tuple[Ints, Floats]:
-    """Return the number of features with each distinct score, the highest first, and how many are marked."""
+    """Return the number of features and of marked features for each distinct score, highest first."""
     if explanation.annotations is None:
-        raise InputError("The features that people marked are missing: pass `annotations` to `evaluate`.")
+        raise InputError("The human annotations are missing: pass `annotations` to `evaluate`.")
     marked = mark_features(explanation.annotations, explanation.input)
     order = explanation.ranking
     importance = explanation.output.importance(explanation.scores[order])

@@ -23,28 +23,28 @@ WORDS = 5
 """Sizes of relevant sets: 5% … 45% of the features; for texts 1 to 5 features."""
 
 MOST_SINGLE = 100
-"""Largest number of features that are attacked one by one."""
+"""Largest number of features to attack one by one."""
 
 
 @dataclass(frozen=True)
 class Robustness(Metric):
     """The area under the curve of attack radii over the number of relevant features (Sec. 3.2).
 
-    The curve is over the share of features in percent; for texts, over their number. If no attack on a set
-    succeeds, all features together and each single one (at most 100) are attacked. The radius of the set is
-    then 1.5 times the largest radius for this input, which is usually larger than the radius of any set of
-    another ranking. If no attack succeeds at all, the measure fails.
+    The x-axis is the percentage of features, or for texts their number. If no attack on a set succeeds, all
+    features together and each single feature (at most 100) are attacked. The set's radius is then 1.5 times
+    the largest radius for this input, which is usually larger than that of any set of another ranking. If no
+    attack succeeds at all, the metric fails.
 
     Parameters
     ----------
     shares
         Shares of features that count as relevant; by default 5% to 45%, for texts the first 1 to 5 features.
     norm
-        The norm of the perturbation, ``"l2"`` or ``"linf"``.
+        Norm of the perturbation, ``"l2"`` or ``"linf"``.
     attack
         ``"auto"``, ``"projection"``, ``"pgd"``, ``"pgd-logit"`` or ``"decision"``, as in `attack_radius`.
     steps
-        Number of steps of each attack; by default it depends on the attack.
+        Number of steps of each attack; the default depends on the attack.
     """
 
     attack_relevant: ClassVar[bool]
@@ -54,7 +54,7 @@ class Robustness(Metric):
     steps: Count | None = None
 
     def measure(self, explanation: Explanation) -> Measures:
-        """Attack sets of growing size, and integrate the radii."""
+        """Attack sets of increasing size and integrate the radii."""
         counts, coordinates = self._sizes(explanation)
         relevant = top_masks(explanation, counts)
         sets = relevant if self.attack_relevant else ~relevant
@@ -80,8 +80,8 @@ class Robustness(Metric):
     def _radius_without_attack(
         self, explanation: Explanation, radii: Floats, attack: Attack
     ) -> Asking[float]:
-        """Return the radius of sets that no attack succeeded on; `radii` are those of the other sets."""
-        # For any ranking, the radius of a set is at most that of each feature in it.
+        """Return the radius of sets on which no attack succeeded; `radii` are those of the other sets."""
+        # For any ranking, the radius of a set is at most the radius of each feature in it.
         d, prediction = len(explanation.features), explanation.prediction
         single = np.unique(np.linspace(0, d - 1, MOST_SINGLE).astype(int))
         sets = np.concatenate([full_mask(d), np.eye(d, dtype=np.bool_)[single]])
@@ -98,7 +98,7 @@ class RobustnessOfIrrelevant(Robustness):
     r"""Robustness-:math:`\bar S_r`: attacks on all features except the relevant ones (Def. 3.2)."""
 
     paper = "Hsieh et al. 2021, Def. 3.2 (Robustness-S̄r)"
-    summary = "area under the radii of attacks on all features but the most important"
+    summary = "area under the radii of attacks on all but the most important features"
     better = "higher"
     attack_relevant = False
 
@@ -109,6 +109,6 @@ class RobustnessOfRelevant(Robustness):
     """Robustness-:math:`S_r`: attacks on only the relevant features (Def. 3.2)."""
 
     paper = "Hsieh et al. 2021, Def. 3.2 (Robustness-Sr)"
-    summary = "area under the radii of attacks on the most important features alone"
+    summary = "area under the radii of attacks on only the most important features"
     better = "lower"
     attack_relevant = True

@@ -23,11 +23,11 @@ class Selected(Metric):
     Parameters
     ----------
     threshold
-        The score that a selected feature exceeds. The default is one half for methods whose scores are
-        probabilities of selection (they have ``details["selected"]``); others need a threshold or `k`.
+        Score that a selected feature exceeds. The default is 0.5 for methods whose scores are probabilities
+        of selection (those with ``details["selected"]``); others need a threshold or `k`.
     k
-        Number of top features that count as selected instead. The paper does this for methods whose scores
-        are not probabilities, with the number that MAGNEx selected in the same input.
+        Number of top features to select instead. The paper uses this for methods whose scores are not
+        probabilities, with the number that MAGNEx selected in the same input.
     """
 
     threshold: float | None = None
@@ -50,13 +50,13 @@ class Selected(Metric):
 class SufficiencyOfSelected(Selected):
     r""":math:`su = \min(1, 1 - (\max y - \hat y_p))`, y for the whole input, ŷ for the selected features.
 
-    p is the class predicted for the whole input (Eqns. 4 and 7). If the model answers with the overlap of its
-    answer with that to the whole input, as in question answering, su is this overlap: the Jaccard index.
+    p is the class predicted for the whole input (Eqns. 4 and 7). If the model returns the overlap of its
+    answer with the answer to the whole input, as in question answering, su is this overlap (Jaccard index).
 
     Notes
     -----
-    According to the paper Eqn. 7 lies in [0, 1], but it exceeds 1 if the model is more certain with fewer
-    features. Such values count as 1.
+    According to the paper, Eqn. 7 lies in [0, 1], but it exceeds 1 if the model is more certain with fewer
+    features. Such values are clipped to 1.
     """
 
     paper = "MAGNEx, Eqns. 4 and 7 (sufficiency)"
@@ -69,8 +69,8 @@ class SufficiencyOfSelected(Selected):
         target = decided_column(explanation, answers[0])
         if explanation.output.kind == "value":
             _check_overlap(answers[:, target])
-        whole, kept = answers[:, target].tolist()
-        return {None: min(1.0, 1.0 - (whole - kept))}
+        whole, selected = answers[:, target].tolist()
+        return {None: min(1.0, 1.0 - (whole - selected))}
 
 
 @metrics.register("share-removed")
@@ -78,7 +78,7 @@ class SufficiencyOfSelected(Selected):
 class ShareRemoved(Selected):
     """The share of features that are not selected, which MAGNEx calls sparsity (sp, Eqn. 5).
 
-    Elsewhere in this package a sparsity is the share of features kept.
+    Elsewhere in this package, sparsity is the share of features kept.
     """
 
     paper = "MAGNEx, Eqn. 5 (sparsity)"

@@ -1,4 +1,4 @@
-"""Metrics of the model's decision with only the K top features, or without them (Vo et al. 2023)."""
+"""Metrics of the model's decision with only the top K features, or without them (Vo et al. 2023)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from pertinent.results.explanation import Explanation
 
 @dataclass(frozen=True)
 class TopFeatures(Metric):
-    """A metric of the K top features, the set S in Vo et al. 2023.
+    """A metric of the top K features, the set S in Vo et al. 2023.
 
     Parameters
     ----------
     k
-        Number of top features; all if there are fewer. ``None`` to use the sparsities of the explanation.
+        Number of top features; all features if there are fewer. ``None`` to use the explanation's sparsities.
     sparsities
         Shares of features, used instead of `k`.
     """
@@ -34,7 +34,7 @@ class TopFeatures(Metric):
     sparsities: tuple[Share, ...] | None = None
 
     def sets(self, explanation: Explanation) -> dict[float | None, Masks]:
-        """Return the set for each sparsity, or the set of the top K features under ``None``."""
+        """Return the set for each sparsity, or the set of the top K features with the key ``None``."""
         if self.k is not None and not self.sparsities:
             return {None: top_mask(explanation, self.k)}
         return {s: explanation.mask(s) for s in self.sparsities or explanation.request.sparsities}
@@ -53,13 +53,14 @@ def decided_column(explanation: Explanation, whole: Floats) -> int:
 
 
 def same_decision(explanation: Explanation, whole: Floats, values: Floats) -> Masks:
-    """Return for each row of `values` whether the decision is that for the `whole` input."""
+    """Return whether the decision for each row of `values` equals that for the `whole` input."""
     try:
         return explanation.output.same_decision(values, whole, decided_column(explanation, whole))
     except SettingError:
         raise SettingError(
-            "This metric compares decisions, but a plain value is no decision: choose a metric of the change "
-            "of the value, such as sufficiency."
+            "This metric compares decisions, but a plain value is not a decision: choose a metric that "
+            "compares "
+            "values, such as sufficiency."
         ) from None
 
 
@@ -69,7 +70,7 @@ def overlap(a: Masks, b: Masks) -> float:
 
 
 def top_words(explanation: Explanation, mask: Masks) -> list[str]:
-    """Return the words of a set in lower case, the most important first; raise an error without words."""
+    """Return the words of a set in lower case, most important first; raise an error if there are none."""
     input = explanation.input
     if not input.has_words or input.granularity in ("sentences", "lines", "paragraphs"):
         raise SettingError(
@@ -99,12 +100,12 @@ class Faithfulness(TopFeatures):
     r"""Post-hoc accuracy: :math:`[\arg\max f(x_S) = \arg\max f(x)]`, with only the top features S kept.
 
     It is 1 or 0 for one input; the mean over inputs is a share. The features keep their positions in the
-    input. For a model of labels, the decision is whether the probability of the explained label is at least
+    input. For a multi-label model, the decision is whether the probability of the explained label is at least
     0.5.
     """
 
     paper = "Vo et al. 2023, App. B.3; Chen et al. 2018"
-    summary = "whether the model decides the same with only the top K features kept"
+    summary = "whether the model's decision is the same with only the top K features kept"
     better = "higher"
     within = (0, 1)
 
@@ -119,10 +120,10 @@ class Faithfulness(TopFeatures):
 @metrics.register("monotonicity")
 @dataclass(frozen=True)
 class Monotonicity(Metric):
-    """The share of steps to a larger K at which faithfulness does not fall.
+    """The share of steps to a larger K in which faithfulness does not decrease.
 
     "As K increases, the explanation is expected to be more faithful" (Sec. 4.2). It is 1 if no larger set
-    loses a decision that a smaller one keeps, and also if no set keeps the decision.
+    loses a decision that a smaller set keeps, including the case that no set keeps the decision.
 
     Parameters
     ----------
@@ -134,7 +135,7 @@ class Monotonicity(Metric):
     """
 
     paper = "Vo et al. 2023, Sec. 4.2 and App. G"
-    summary = "share of steps to more top features at which the model's decision is not lost"
+    summary = "share of steps to more top features in which the model's decision is not lost"
     better = "higher"
     within = (0, 1)
     sizes: tuple[Count, ...] = (5, 10, 20)
@@ -148,7 +149,7 @@ class Monotonicity(Metric):
         require(not one, "sparsities", "at least two different shares", self.sparsities)
 
     def measure(self, explanation: Explanation) -> Measures:
-        """Keep growing sets of top features."""
+        """Keep increasing sets of top features."""
         masks = top_masks(explanation, sorted({*self.sizes}))
         if self.sparsities:
             masks = np.array([explanation.mask(s) for s in sorted({*self.sparsities})])
@@ -161,7 +162,7 @@ class Monotonicity(Metric):
 class DeltaLogOdds(TopFeatures):
     r""":math:`\log\frac{p}{1-p}` of the predicted class for the whole input, minus that for a masked input.
 
-    Probabilities are clipped to 10⁻¹² and 1 − 10⁻¹², so that log-odds are finite.
+    Probabilities are clipped to 10⁻¹² and 1 − 10⁻¹² to keep log-odds finite.
     """
 
     keep_top: ClassVar[bool]
@@ -169,7 +170,7 @@ class DeltaLogOdds(TopFeatures):
     def measure(self, explanation: Explanation) -> Measures:
         """Keep only the top features, or remove them."""
         if explanation.output.kind == "value":
-            raise SettingError(f"{self.name} needs probabilities, but this model answers with plain values.")
+            raise SettingError(f"{self.name} needs probabilities, but this model returns plain values.")
 
         def value(answers: Floats) -> Floats:
             return log_odds(answers[:, decided_column(explanation, answers[0])])
@@ -180,10 +181,10 @@ class DeltaLogOdds(TopFeatures):
 @metrics.register("positive-delta-log-odds")
 @dataclass(frozen=True)
 class PositiveDeltaLogOdds(DeltaLogOdds):
-    """The fall of the log-odds when the important features, S, are masked."""
+    """The drop of the log-odds when the important features S are masked."""
 
     paper = "Vo et al. 2023, App. B.5; Schwab & Karlen 2019"
-    summary = "fall of the predicted class's log-odds when the top K features are removed"
+    summary = "drop of the predicted class's log-odds when the top K features are removed"
     better = "higher"
     keep_top = False
 
@@ -191,10 +192,10 @@ class PositiveDeltaLogOdds(DeltaLogOdds):
 @metrics.register("negative-delta-log-odds")
 @dataclass(frozen=True)
 class NegativeDeltaLogOdds(DeltaLogOdds):
-    """The fall of the log-odds when all features outside of S are masked."""
+    """The drop of the log-odds when all features outside S are masked."""
 
     paper = "Vo et al. 2023, App. B.5; Schwab & Karlen 2019"
-    summary = "fall of the predicted class's log-odds when only the top K features are kept"
+    summary = "drop of the predicted class's log-odds when only the top K features are kept"
     better = "lower"
     keep_top = True
 
@@ -204,14 +205,14 @@ class NegativeDeltaLogOdds(DeltaLogOdds):
 class ClassFaithfulness(TopFeatures):
     r"""Class-specific faithfulness: :math:`[\arg\max f(x_{S_c}) = c]`, with the top features of class c kept.
 
-    It is 1 or 0 for one input and one class. The value is the mean over classes, or that of one class, as in
-    Table 5.
+    It is 1 or 0 for one input and one class. The value is the mean over classes or, as in Table 5, the value
+    of one class.
 
     Parameters
     ----------
     target
-        The class, by name or number; by default the mean over all classes. Methods that score one class at a
-        time can only be measured for the class that they explained.
+        Class, by name or index; by default the mean over all classes. Methods that score one class at a time
+        can only be measured for the class that they explained.
     """
 
     paper = "Vo et al. 2023, Sec. 4.4"
@@ -249,7 +250,9 @@ class ClassIoU(TopFeatures):
         yield from ()
         columns = range(len(explanation.classes))
         if len(columns) < 2:
-            raise SettingError(f"class-iou needs at least two {explanation.output.plural}, but there is one.")
+            raise SettingError(
+                f"class-iou needs at least two {explanation.output.plural}, but there is only one."
+            )
         sets = [self.sets(_of_class(explanation, column)) for column in columns]
         return mean_by_sparsity([{s: overlap(a[s], b[s]) for s in a} for a, b in combinations(sets, 2)])
 

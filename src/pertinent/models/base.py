@@ -1,4 +1,4 @@
-"""The interface of a model, as the engine uses it."""
+"""Interface between models and the engine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import torch
 
 SHOWN_NAMES = 5
-"""Largest number of columns whose names `repr` shows."""
+"""Largest number of column names shown by `repr`."""
 
 _OUT_OF_MEMORY_TYPES = ("OutOfMemoryError", "ResourceExhaustedError")
 _OUT_OF_MEMORY_WORDS = ("out of memory", "can't allocate memory", "alloc_failed", "resource_exhausted")
@@ -35,16 +35,16 @@ _OUT_OF_MEMORY_WORDS = ("out of memory", "can't allocate memory", "alloc_failed"
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to a batch that may still be computed.
+    """The answer to a batch, which may still be in progress.
 
     Attributes
     ----------
     outputs
-        A function that waits for the result and returns it.
+        Function that waits for the result and returns it.
     seconds
-        A function that returns how long the device took.
+        Function that returns the device time in seconds.
     done
-        A function that returns whether the result is ready.
+        Function that returns whether the result is ready.
     """
 
     outputs: Callable[[], Any]
@@ -53,29 +53,29 @@ class Answer:
 
 
 Handlers: TypeAlias = Mapping[type[Question], Callable[[Any, Sequence[BatchPart]], Answer]]
-"""For each type of question, the function that starts a batch of such questions on a model."""
+"""For each question type, the function that starts a batch of such questions on a model."""
 
 
 class Model(ABC):
-    """Base class of everything that maps an input to a row of numbers, in batches.
+    """Base class of models: each maps inputs to rows of numbers, in batches.
 
     Attributes
     ----------
     classes
-        A name for each column of the answers: a class, a label or a value. Empty until the first answer if
-        the names are unknown, and if the columns differ from input to input.
+        Names of the answer columns: classes, labels or values. Empty if the columns differ between inputs, or
+        while unknown names have not been inferred from a first answer.
     columns_differ
-        Whether each input has its columns (`columns_of`). A batch is as wide as the input with the most
-        columns, and the other inputs' extra columns are ignored.
+        Whether the columns depend on the input (`columns_of`). A batch is as wide as the input with the most
+        columns, and the extra columns of other inputs are ignored.
     output
-        What the answers mean.
+        Meaning of the answers.
     handlers
-        The functions that answer kinds of questions that need more than `submit`, by type. A kind that is not
-        listed, nor a base of it, is answered by the question's `handle`.
+        Functions that answer question types for which `submit` is not enough, by type. Other types, unless a
+        base type is listed, are answered by the question's `handle`.
     kind
-        The kind of input, if the model reads only one: ``"text"``, ``"image"`` or ``"table"``.
+        Kind of input, if the model reads only one: ``"text"``, ``"image"`` or ``"table"``.
     device, dtype
-        The device and dtype of torch; ``None`` for a model that does not use torch.
+        Torch device and dtype; ``None`` for a model that does not use torch.
     wrapped
         The wrapped object, if any.
     module
@@ -85,15 +85,15 @@ class Model(ABC):
     processor
         The image processor, if the model has one.
     unit
-        The unit in which the cost of a batch is counted.
+        Unit of a batch's cost.
     first_batch, largest_batch
-        The batch cost with which the search for a good batch size starts, and the largest one it may try.
+        Batch cost at which the search for a good batch size starts, and the largest cost to try.
     launch_overhead
-        The fixed cost of launching a batch, in `unit`.
+        Fixed cost of launching a batch, in `unit`.
     mixed_length_penalty
-        How much slower a batch is if its rows differ in length, not counting padding: 0.25 is 25% slower.
+        Relative slowdown of a batch with rows of different lengths, not counting padding: 0.25 is 25% slower.
     in_flight
-        How many batches may be queued on the device while the next one is prepared.
+        Number of batches that may be queued on the device while the next one is prepared.
     """
 
     handlers: ClassVar[Handlers] = {}
@@ -117,7 +117,7 @@ class Model(ABC):
     _guessed: bool = False
 
     def __repr__(self) -> str:
-        """Return the wrapped object, the columns, the kind of input and the device on one line."""
+        """Return the wrapped object, columns, input kind and device on one line."""
         names = [type(self).__name__]
         if self.wrapped is not None:
             names.append(getattr(self.wrapped, "__name__", type(self.wrapped).__name__))
@@ -129,7 +129,7 @@ class Model(ABC):
         return f"<{' '.join(names)}: {', '.join(facts)}>"
 
     def _describe_columns(self) -> str:
-        """Return the columns in words, such as ``3 classes (world, sports, …)``."""
+        """Return a description of the columns, such as ``3 classes (world, sports, …)``."""
         names, output = self.classes, self.output
         if not names:
             return f"{output.plural} {'of each input' if self.columns_differ else 'not known yet'}"
@@ -144,7 +144,7 @@ class Model(ABC):
 
     @abstractmethod
     def split(self, raw: Any) -> Iterable[Any] | None:
-        """Return the inputs in `raw` if it holds several, or ``None`` if it is one input."""
+        """Return the inputs in a collection, or ``None`` if `raw` is a single input."""
 
     @abstractmethod
     def default_removal(self, input: Input) -> str:
@@ -152,7 +152,7 @@ class Model(ABC):
 
     @cached_property
     def fingerprint(self) -> bytes:
-        """Return a digest of everything that the answers depend on, as far as it can be inspected."""
+        """Return a digest of everything the answers depend on, as far as it can be inspected."""
         background = None if self.background is None else self.background.fingerprint
         return digest(self.identity(), background)
 
@@ -162,50 +162,51 @@ class Model(ABC):
         return defaultdict(ThreadCount)
 
     def identity(self) -> object:
-        """Return everything that the answers and their meaning depend on: weights, code, settings."""
+        """Return everything that determines the answers and their meaning: weights, code, settings."""
         return type(self).__qualname__, self.output.to_dict()
 
     def forget(self) -> None:
-        """Discard what was derived from the parameters, because they have changed."""
+        """Discard everything derived from the parameters, because they have changed."""
         vars(self).pop("fingerprint", None)
 
     @property
     def words(self) -> Ints | None:
-        """Return the ids of all tokens that are not special; ``None`` without a tokenizer."""
+        """Return the ids of all non-special tokens; ``None`` without a tokenizer."""
         return None
 
     def details(self, input: Input) -> dict[str, str]:
-        """Return facts about the prediction to show besides the numbers, such as an answer in words.
+        """Return additional facts about the prediction, such as an answer in words.
 
-        It is called after the prediction.
+        Called after the prediction.
         """
         return {}
 
     def columns_of(self, input: Input) -> tuple[str, ...]:
-        """Return a name for each column of the answers about this input; available after an answer."""
+        """Return the names of the answer's columns for this input; available after the first answer."""
         return self.classes
 
     def as_scale(self, input: Input, outputs: Floats, scale: Scale) -> Floats:
-        """Convert answers about this input (rows, columns) to the scale."""
+        """Convert answers for this input (rows, columns) to the scale."""
         return self.output.as_scale(outputs, scale)
 
     def require_common_columns(self, purpose: str) -> None:
-        """Raise a `ModelError` if columns differ from input to input."""
+        """Raise a `ModelError` if the columns differ between inputs."""
         if self.columns_differ:
             raise ModelError(
-                f"{purpose} needs a model that has the same {self.output.plural} for every input, but those "
-                "of this model differ from input to input."
+                f"{purpose} needs a model with the same {self.output.plural} for every input, but those of "
+                "this "
+                "model differ between inputs."
             )
 
     def refusal(self, kind: type[Question]) -> str:
-        """Return why the model cannot answer questions of this kind; empty if it can, as far as is known."""
+        """Return why the model cannot answer this type of question; empty if no reason is evident."""
         answered = any(
             base in self.handlers or "handle" in vars(base) for base in kind.__mro__ if base != Question
         )
         return "" if answered else kind.refusal or f"The model does not answer {kind.__name__} questions."
 
     def group_of(self, input: Input) -> Hashable:
-        """Return the group of an input: inputs of different groups never share a batch."""
+        """Return the group of an input; inputs of different groups never share a batch."""
         return input.group
 
     def cost(self, removal: Removal, input: Input, masks: Masks) -> Ints:
@@ -214,7 +215,7 @@ class Model(ABC):
 
     @abstractmethod
     def submit(self, rows: Sequence[Rows]) -> Answer:
-        """Start the evaluation of a batch of rows, made by removals."""
+        """Start the evaluation of a batch of rows created by removals."""
 
     def gradient_cost(self, input: Input) -> int:
         """Return the cost of one gradient, in `unit`."""
@@ -222,26 +223,26 @@ class Model(ABC):
 
     @staticmethod
     def is_out_of_memory(error: BaseException) -> bool:
-        """Return whether an error of any library means that a batch was too large."""
+        """Return whether an error, of any library, means that a batch was too large."""
         if isinstance(error, MemoryError) or type(error).__name__ in _OUT_OF_MEMORY_TYPES:
             return True
         message = str(error).lower()
         return isinstance(error, RuntimeError) and any(words in message for words in _OUT_OF_MEMORY_WORDS)
 
     def checked(self, outputs: Array, n: int) -> Floats:
-        """Return the answers to n inputs as float64 (rows, columns); raise a `ModelError` if unusable."""
+        """Return the answers to n inputs as float64 (rows, columns); raise a `ModelError` if invalid."""
         outputs = np.asarray(outputs)
         if outputs.dtype.kind not in "biuf":
-            raise ModelError(f"The model must answer with numbers, but got dtype {outputs.dtype}.")
+            raise ModelError(f"The model must return numbers, but returned dtype {outputs.dtype}.")
         if outputs.ndim == 1:
             outputs = outputs[:, None]
         if outputs.ndim != 2 or len(outputs) != n:
             raise ModelError(
-                f"The model must answer {n} inputs with {n} rows of numbers, "
-                f"but the answer has shape {outputs.shape}."
+                f"The model must return {n} rows of numbers for {n} inputs, but returned shape "
+                f"{outputs.shape}."
             )
         if not outputs.shape[1]:
-            raise ModelError("The model must answer with at least one number for each input, but gave none.")
+            raise ModelError("The model must return at least one number for each input, but returned none.")
         outputs = self.output.widen(outputs.astype(np.float64))
         if self.columns_differ:
             return outputs
@@ -250,21 +251,21 @@ class Model(ABC):
         if self.classes and outputs.shape[1] != len(self.classes):
             columns = f"{len(self.classes)} {self.output.plural}"
             self.forget_guess()
-            raise ModelError(f"The model has {columns}, but answered with {outputs.shape[1]} columns.")
+            raise ModelError(f"The model has {columns}, but returned {outputs.shape[1]} columns.")
         return outputs
 
     def guess_names(self, names: tuple[str, ...]) -> None:
-        """Name the columns by an answer; a later answer may show that this was wrong."""
+        """Set column names inferred from an answer; a later answer may contradict them."""
         self.classes, self._guessed = names, True
 
     def forget_guess(self) -> None:
-        """Discard guessed names that did not fit an answer, so that the next answer names the columns."""
+        """Discard inferred names that did not fit an answer, so the next answer names the columns."""
         if self._guessed:
             self.classes, self._guessed = (), False
 
 
 def answer_now(evaluate: Callable[[], Any]) -> Answer:
-    """Evaluate immediately, and measure the seconds it takes."""
+    """Evaluate immediately and measure the time in seconds."""
     start = time.perf_counter()
     outputs = evaluate()
     seconds = time.perf_counter() - start
@@ -272,7 +273,7 @@ def answer_now(evaluate: Callable[[], Any]) -> Answer:
 
 
 def constructor_options(cls: type) -> list[str]:
-    """Return the keyword-only arguments of the constructors of a class and its bases."""
+    """Return the keyword-only constructor arguments of a class and its bases."""
     constructors = [vars(base)["__init__"] for base in cls.__mro__ if "__init__" in vars(base)]
     parameters = [p for init in constructors for p in signature(init).parameters.values()]
     return list(dict.fromkeys(p.name for p in parameters if p.kind is p.KEYWORD_ONLY))

@@ -1,4 +1,4 @@
-"""HTTP client of an endpoint with OpenAI's completions protocol."""
+"""HTTP client for endpoints with OpenAI's completions protocol."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from pertinent.printable import shorten
 logger = logging.getLogger(__name__)
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
-"""Seconds before a request is repeated for the first time, and at most."""
+"""Seconds before the first retry, and the largest delay."""
 
 LARGEST_ANSWER = 64 * 2**20
-"""The largest size of an answer in bytes."""
+"""Largest size of an answer, in bytes."""
 
 _ROUNDING = 1e-3
-"""The largest log-probability that counts as 0."""
+"""Largest positive log-probability that is treated as 0."""
 
 _NO_LOGS = (
-    "The server returns no log-probabilities of a prompt (echo with logprobs), so the likelihood of an "
-    "answer is unknown: serve the model with vLLM, llama.cpp or SGLang, or explain a value of new answers, "
-    "such as wrap_endpoint(…, value='overlap')."
+    "The server returns no log-probabilities for the prompt (echo with logprobs), so the likelihood of an "
+    "answer is unknown: serve the model with vLLM, llama.cpp or SGLang, or explain a value of newly written "
+    "answers with wrap_endpoint(…, value='overlap')."
 )
 
 
 @dataclass(frozen=True)
 class ScoredAnswer:
-    """The tokens of an answer, and their log-probabilities."""
+    """The tokens of an answer and their log-probabilities."""
 
     tokens: tuple[str, ...]
     logs: tuple[float, ...]
@@ -47,7 +47,7 @@ class ScoredAnswer:
 
 @dataclass(frozen=True)
 class Completions:
-    """A client of one model behind an endpoint.
+    """Client for one model behind an endpoint.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Completions:
     timeout: float
 
     def __post_init__(self) -> None:
-        """Check the address, and open the client."""
+        """Check the settings and open the client."""
         _check_address(self.url, self.key_variable)
         require(self.retries >= 0, "retries", "at least 0", self.retries)
         object.__setattr__(self, "url", self.url.rstrip("/"))
@@ -74,13 +74,13 @@ class Completions:
         return {name: value for name, value in vars(self).items() if name != "_client"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore the attributes, and open a client."""
+        """Restore the attributes and open a new client."""
         vars(self).update(state)
         self._open()
 
     def _open(self) -> None:
         # Redirects are not followed (httpx's default), because the key would be sent along. Compression is
-        # not accepted, so that the size of an answer is the number of bytes read.
+        # not accepted, so the size of an answer equals the number of bytes read.
         httpx = optional("httpx")
         headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
         limits = httpx.Limits(max_connections=self.in_flight)
@@ -92,11 +92,11 @@ class Completions:
         """Return the model's greedy answer to a prompt."""
         text = self._choice({"prompt": prompt, "max_tokens": max_tokens, "temperature": 0}).get("text")
         if not isinstance(text, str):
-            raise ModelError(f"{self.url} did not answer in the form of completions: `text` is no text.")
+            raise ModelError(f"{self.url} did not return a completion: `text` is not a string.")
         return text
 
     def score(self, prompt: str, answer: str) -> ScoredAnswer:
-        """Return the tokens of the answer after the prompt, and their log-probabilities."""
+        """Return the tokens of the answer after the prompt, with their log-probabilities."""
         whole = prompt + answer
         options = {"max_tokens": 1, "temperature": 0, "echo": True, "logprobs": 1}
         choice = self._choice({"prompt": whole, **options})
@@ -107,13 +107,13 @@ class Completions:
             raise ModelError(_NO_LOGS)
         text = "".join(tokens)
         if whole not in text and _is_list(starts, float, len(tokens)):
-            # A token that is a part of a character has no text, so lengths do not give the offsets.
+            # Tokens that hold only part of a character have no text, so lengths do not give the offsets.
             text = str(choice.get("text", ""))
         else:
             starts = [0, *accumulate(map(len, tokens[:-1]))]
-        begin = text.find(whole)  # some servers put a special token first
+        begin = text.find(whole)  # some servers prepend a special token
         if begin < 0:
-            raise ModelError(f"{self.url} returns tokens that do not form the text that it was sent.")
+            raise ModelError(f"{self.url} returned tokens that do not add up to the text it was sent.")
         edges = [*starts, len(text)]
         first, last = begin + len(prompt), begin + len(whole)
         overlapping = [
@@ -130,11 +130,11 @@ class Completions:
         if _is_list(choices, dict):
             first: dict[str, Any] = choices[0]
             return first
-        form = "with JSON" if answer is None else "in the form of completions"
-        raise ModelError(f"{self.url} did not answer {form}: {_excerpt(body)}")
+        form = "JSON" if answer is None else "a completion"
+        raise ModelError(f"{self.url} did not return {form}: {_excerpt(body)}")
 
     def _post(self, request: dict[str, Any]) -> bytes:
-        """Return the server's answer; repeat a request that failed for a temporary reason."""
+        """Return the server's answer, retrying requests that fail for a temporary reason."""
         pause = FIRST_PAUSE
         for remaining in range(self.retries, -1, -1):
             wait = ""
@@ -151,13 +151,13 @@ class Completions:
                     raise self._refusal(response, reason)
             if remaining:
                 seconds = min(LONGEST_PAUSE, float(wait) if wait.isdecimal() else pause)
-                logger.info("%s: %s. The request is repeated in %.1f s.", self.url, reason, seconds)
+                logger.info("%s: %s. Retrying in %.1f s.", self.url, reason, seconds)
                 time.sleep(seconds)
                 pause *= 2
         raise ModelError(f"{self.url} did not answer after {self.retries + 1} tries: {reason}")
 
     def _post_once(self, request: dict[str, Any]) -> tuple[Any, bytes]:
-        """Return the response to one request, and its body."""
+        """Return the response to one request and its body."""
         key = os.environ.get(self.key_variable)
         if key and not (key.isascii() and key.isprintable()):
             raise SettingError(f"The environment variable {self.key_variable} must be printable ASCII.")
@@ -170,27 +170,27 @@ class Completions:
             for chunk in response.iter_raw():
                 body += chunk
                 if len(body) > LARGEST_ANSWER:
-                    raise ModelError(f"{self.url} answers with more than {LARGEST_ANSWER} bytes.")
+                    raise ModelError(f"{self.url} returned more than {LARGEST_ANSWER} bytes.")
                 if time.monotonic() > end:
                     raise optional("httpx").ReadTimeout(f"after {self.timeout:g} s")
         return response, bytes(body)
 
     def _refusal(self, response: Any, reason: str) -> ModelError:
-        """Return the error for a request that the server does not accept."""
+        """Return the error for a request that the server rejects."""
         status = response.status_code
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-            state = "is set, but not accepted" if os.environ.get(self.key_variable) else "is not set"
+            state = "is set but was rejected" if os.environ.get(self.key_variable) else "is not set"
             message = (
                 f"{self.url} requires a key: the environment variable {self.key_variable} {state} ({reason})"
             )
         elif 300 <= status < 400:
             location = _excerpt(response.headers.get("Location", ""))
             message = (
-                f"{self.url} redirects to {location}, which is not followed because the key would be sent "
+                f"{self.url} redirects to {location}, which was not followed because the key would be sent "
                 "there: if you trust that address, pass it as `url`, without /completions."
             )
         elif status == HTTPStatus.NOT_FOUND:
-            message = f"{self.url} has no completions, or no model {self.model!r}: {reason}"
+            message = f"{self.url} has no completions or no model {self.model!r}: {reason}"
         elif "logprobs" in reason or "echo" in reason:
             message = f"{_NO_LOGS} The server's message: {reason}"
         else:
@@ -210,23 +210,24 @@ def _check_address(url: str, key_variable: str) -> None:
     require(valid and " " not in url, "url", "an http address", url)
     if parts.username or parts.password:
         raise SettingError(
-            "`url` must not hold a name or a password, as it may be logged: put the key into the "
+            "`url` must not contain a user name or password, because it may be logged: put the key into the "
             f"environment variable {key_variable}."
         )
 
 
 def _check_logs(logs: Sequence[float | None]) -> None:
-    """Raise an error unless these are the log-probabilities of at least one token."""
+    """Raise an error unless these are log-probabilities of at least one token."""
     if None in logs:
         raise InputError(
-            "The server gives the first token of a text no probability, and nothing is left before the "
-            "answer when all features are removed: fix a part of the prompt by sources or slots."
+            "The server gives the first token of a text no probability, and no text remains before the "
+            "answer "
+            "when all features are removed: fix part of the prompt by using sources or slots."
         )
     invalid = [log for log in logs if log is None or not math.isfinite(log) or log > _ROUNDING]
     if invalid or not logs:
         raise ModelError(
-            "The server must give each token of an answer a log-probability, a finite number of at most 0, "
-            f"but gives {invalid[0] if invalid else 'none'}."
+            "The server must return a finite log-probability of at most 0 for each token of an answer, but "
+            f"returned {invalid[0] if invalid else 'none'}."
         )
 
 

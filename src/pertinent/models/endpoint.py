@@ -1,4 +1,4 @@
-"""Language models served by an endpoint with OpenAI's completions protocol."""
+"""Language models behind an endpoint with OpenAI's completions protocol."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def wrap_endpoint(
     retries: int = 5,
     timeout: Positive = 120.0,
 ) -> Model:
-    """Wrap a served language model, so that its answers can be explained.
+    """Wrap a served language model to explain its answers.
 
     Unless `value` is given, the server must return the log-probabilities of the prompt (``echo`` with
     ``logprobs``), as vLLM, llama.cpp and SGLang do. Redirects are not followed, because the key would be sent
@@ -46,25 +46,24 @@ def wrap_endpoint(
     Parameters
     ----------
     url
-        The address up to the protocol's version, such as ``"http://localhost:8000/v1"``.
+        Address up to the protocol's version, such as ``"http://localhost:8000/v1"``.
     model
-        The name of the model on the server.
+        Name of the model on the server.
     key_variable
-        The environment variable that holds the key, if the server requires one. The key is read for each
-        request, and never saved.
+        Environment variable that holds the key, if the server requires one. The key is read for each
+        request and never saved.
     max_new_tokens
-        The largest number of tokens of an answer that the model writes.
+        Largest number of tokens in an answer that the model writes.
     length_normalised
         Whether to divide the log-likelihood of an answer by its number of tokens.
     value
-        Explain a value of the answers that the model writes anew when parts of a prompt are removed, instead
-        of the likelihood: ``"overlap"`` of their words with those of the explained answer, or a function from
-        a list of new answers and the explained answer to a number for each new answer.
+        Explain a value of newly written answers instead of the likelihood: the model answers again whenever
+        parts of a prompt are removed. ``"overlap"`` of the words with those of the explained answer, or a
+        function from a list of new answers and the explained answer to a number for each new answer.
     in_flight
-        The largest number of simultaneous requests.
+        Largest number of simultaneous requests.
     retries
-        How often a request is repeated after a broken connection or a status of 408, 429 or 5xx. The pause
-        before it doubles each time.
+        Number of retries after a broken connection or a status of 408, 429 or 5xx, with exponential backoff.
     timeout
         Seconds after which a request fails.
     """
@@ -83,20 +82,21 @@ class EndpointWriter(Writer):
     max_new_tokens: int
 
     def identity(self) -> tuple[object, ...]:
-        """Return the address, the name of the model, and the length of answers."""
+        """Return the address, the model's name and the length limit of answers."""
         return "endpoint", self.completions.url, self.completions.model, self.max_new_tokens
 
     def render(self, prompt: Prompt) -> RenderedPrompt:
-        """Return the prompt; an endpoint has no chat template."""
+        """Return the prompt unchanged; an endpoint has no chat template."""
         if prompt.messages:
             raise InputError(
-                "An endpoint of completions applies no chat template: give the prompt as a text in the form "
-                "of the template, with the removable parts as sources or slots."
+                "A completions endpoint applies no chat template: pass the prompt as a text in the "
+                "template's "
+                "format, with the removable parts as sources or slots."
             )
-        return prompt.rendered()
+        return prompt.render()
 
     def write(self, prompts: Sequence[RenderedPrompt]) -> list[str]:
-        """Send one request for each prompt."""
+        """Send one request per prompt."""
         n_threads = self.completions.in_flight
         with ThreadPoolExecutor(n_threads, thread_name_prefix="pertinent-endpoint") as pool:
             texts = ["".join(prompt.segments) for prompt in prompts]
@@ -124,27 +124,27 @@ class EndpointModel(PromptModel):
         return vars(self) | {"_pool": None}
 
     def identity(self) -> object:
-        """Return the address, the name of the model, and how answers are scored."""
+        """Return the address, the model's name, and how answers are scored."""
         return *self.writer.identity(), self.output.to_dict()
 
     def check_answer(self, prompt: RenderedPrompt) -> RenderedPrompt:
         """Return the prompt with the tokens of the answer, which must not be blank."""
         if not prompt.answer.strip():
-            raise InputError("The model's answer to the prompt is empty: give an answer to explain.")
+            raise InputError("The model's answer to the prompt is empty: pass an answer to explain.")
         scored = self.completions.score("".join(prompt.segments), prompt.answer)
         return replace(prompt, answer_tokens=scored.tokens)
 
     def columns_of(self, input: Input) -> tuple[str, ...]:
-        """Return the names of the contrast or span, if any, the whole answer, and each of its tokens."""
+        """Return the names of the contrast or span (if any), the whole answer, and each token."""
         assert isinstance(input, PromptInput)
         return input.text.columns
 
     def as_scale(self, input: Input, outputs: Floats, scale: Scale) -> Floats:
-        """Convert log-likelihoods to a scale; a contrast, the log-odds of two answers, does not change."""
+        """Convert log-likelihoods to a scale; a contrast, the log-odds of two answers, is unchanged."""
         return scaled_columns(self.output, self.columns_of(input), outputs, scale)
 
     def submit(self, rows: Sequence[Rows]) -> Answer:
-        """Send a request for each row and each of its answers."""
+        """Send one request for each answer of each row."""
         parts: list[Any] = list(rows)
         n_threads = self.completions.in_flight
         self._pool = self._pool or ThreadPoolExecutor(n_threads, thread_name_prefix="pertinent-endpoint")
@@ -167,9 +167,9 @@ class EndpointModel(PromptModel):
         scored = self.completions.score(before, prompt.answer)
         if scored.tokens != prompt.answer_tokens:
             raise ModelError(
-                f"The server divides the answer into {list(scored.tokens)} after a part of the prompt is "
-                f"removed, but into {list(prompt.answer_tokens)} after the whole prompt: let the answer "
-                "begin with a space or a new line, as most models write it."
+                f"The server tokenizes the answer as {list(scored.tokens)} when part of the prompt is "
+                f"removed, but as {list(prompt.answer_tokens)} after the whole prompt: let the answer begin "
+                "with a space or a newline, as most models write it."
             )
         total = self._total(scored.logs)
         row = [total, *scored.logs]

@@ -1,4 +1,4 @@
-"""The model of a fitted estimator with scikit-learn's interface, such as xgboost's and lightgbm's."""
+"""Model of a fitted estimator with scikit-learn's interface, including xgboost and lightgbm."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from pertinent.models.trees.tree_shapley import Trees, tree_values, unwrap_pipel
 
 
 class EstimatorModel(FunctionModel):
-    """A fitted classifier, multi-label classifier, regressor or pipeline, over table rows or texts.
+    """A fitted classifier, multi-label classifier, regressor or pipeline over table rows or texts.
 
     An estimator that was fitted on a data frame is called with data frames with the same columns, and with
-    the dtypes of the background if that is a frame, too.
+    the background's dtypes if the background is a frame too.
     """
 
     handlers: ClassVar[Handlers] = {**FunctionModel.handlers, TreeValues: tree_values}
@@ -55,14 +55,14 @@ class EstimatorModel(FunctionModel):
         return self.estimator, self.output.to_dict(), self.columns, self.frame
 
     def refusal(self, kind: type[Question]) -> str:
-        """Return why the estimator cannot answer: questions about trees need trees."""
+        """Return why the estimator cannot answer; questions about trees need trees."""
         estimator = unwrap_pipeline(self.estimator)[1]
         if kind is TreeValues and not has_trees(estimator):
             return NO_TREES.format(type(estimator).__name__)
         return super().refusal(kind)
 
     def forget(self) -> None:
-        """Discard the fingerprint and the trees that were read from the estimator."""
+        """Discard the fingerprint and the trees read from the estimator."""
         super().forget()
         self.trees.clear()
 
@@ -72,7 +72,7 @@ class EstimatorModel(FunctionModel):
 
 
 def fitted_columns(estimator: Any) -> list[str] | None:
-    """Return the names of the columns that an estimator was fitted on, if they had any."""
+    """Return the names of the columns that an estimator was fitted on, if they had names."""
     names = getattr(estimator, "feature_names_in_", None)
     if names is None:  # lightgbm before version 4.6, which also names the columns of an array
         names = getattr(estimator, "feature_name_", None)
@@ -81,7 +81,7 @@ def fitted_columns(estimator: Any) -> list[str] | None:
 
 
 def infer_output(estimator: Any) -> str:
-    """Return what an estimator answers with: ``"value"``, ``"label-probability"`` or ``"probability"``."""
+    """Return the estimator's output: ``"value"``, ``"label-probability"`` or ``"probability"``."""
     if not hasattr(estimator, "predict_proba"):
         return "value"
     last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
@@ -95,15 +95,15 @@ def infer_output(estimator: Any) -> str:
 
 
 def check_estimator(estimator: Any) -> None:
-    """Raise a `ModelError` unless an estimator is fitted and, if it is a classifier, gives probabilities."""
+    """Raise a `ModelError` unless an estimator is fitted and, if a classifier, returns probabilities."""
     name, has_probabilities = type(estimator).__name__, hasattr(estimator, "predict_proba")
     is_regressor = not has_probabilities
     if hasattr(estimator, "__sklearn_tags__") or hasattr(estimator, "_estimator_type"):
         is_regressor = bool(optional("sklearn.base").is_regressor(estimator))
     if not is_regressor and not has_probabilities:
         raise ModelError(
-            f"{name} has no predict_proba, so it gives no class probabilities; "
-            "wrap it in sklearn.calibration.CalibratedClassifierCV, or pass a function."
+            f"{name} has no predict_proba and therefore no class probabilities; wrap it in "
+            "sklearn.calibration.CalibratedClassifierCV, or pass a function."
         )
     is_fitted = is_regressor or hasattr(estimator, "classes_")
     if is_regressor and hasattr(estimator, "__sklearn_tags__"):
@@ -112,7 +112,7 @@ def check_estimator(estimator: Any) -> None:
         except optional("sklearn.exceptions").NotFittedError:
             is_fitted = False
     if not is_fitted:
-        raise ModelError(f"The {name} is not fitted: call its fit() first.")
+        raise ModelError(f"The {name} is not fitted: call fit() first.")
 
 
 def _class_names(estimator: Any) -> list[str]:
@@ -123,10 +123,11 @@ def _class_names(estimator: Any) -> list[str]:
 
 
 def _stack_labels(answer: Sequence[Array]) -> Array:
-    """Return the probability that each label is true, from an answer of one array per label."""
+    """Return the probability that each label is true, from an answer with one array per label."""
     if any(label.ndim != 2 or label.shape[1] != 2 for label in answer):
         raise ModelError(
-            "The estimator answers several questions, one of them with more than two classes: "
-            "wrap a function that answers one of them."
+            "The estimator is a multi-output classifier with an output of more than two classes: wrap a "
+            "function "
+            "that returns a single output."
         )
     return np.stack([label[:, 1] for label in answer], axis=1)

@@ -1,4 +1,4 @@
-"""The model of a function from inputs to rows of numbers."""
+"""Model of a function from inputs to rows of numbers."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from pertinent.removals.base import Removal, Rows
 logger = logging.getLogger(__name__)
 
 ROW_BYTES = 16 * 1024
-"""Number of bytes per row of cost; a large image costs several rows, so that batches fit into memory."""
+"""Number of bytes that cost one row; a large image costs several rows, so batches fit into memory."""
 
 
 class FunctionModel(Model):
     """A function of a list of strings (or pairs), or of an array whose first axis is rows.
 
-    If the background is a data frame, the function is called with frames with the same columns and dtypes.
+    If the background is a data frame, the function is called with frames with its columns and dtypes.
     """
 
     handlers: ClassVar[Handlers] = {AttackRadii: decision_attacks}
@@ -67,7 +67,7 @@ class FunctionModel(Model):
             columns = [str(label) for label in background.columns]
         self.columns = None if columns is None else Columns(tuple(columns), groups)
         if self.columns is not None:
-            self.columns.features()  # raises an error if the groups are wrong
+            self.columns.features()  # raises an error for invalid groups
         if kind is None and background is not None:
             kind = "image" if _holds_images(background) else "table"
         self.kind = "table" if kind is None and self.columns is not None else kind
@@ -80,25 +80,25 @@ class FunctionModel(Model):
                 self.background.check_width(len(self.columns.names), "table")
 
     def prepare(self, raw: Any, features: Features | None = None) -> Input:
-        """Divide a text into words, an image into patches, a row into columns."""
+        """Divide a text into words, an image into patches, or a row into columns."""
         input = self.cut(self.modality or modality_of(raw), raw, features)
         if self.columns is not None and input.has_columns:
             self._warn_of_ignored(extra_columns(raw, self.columns.names))
         return input
 
     def cut(self, modality: Modality, raw: Any, features: Features | None) -> Input:
-        """Divide an input of a modality into features, as the function reads it."""
+        """Divide an input of this modality into features, as the function reads it."""
         return modality.prepare(raw, features)
 
     def _warn_of_ignored(self, extra: Iterable[str]) -> None:
-        """Log columns that the model does not read, such as a label or an id, once for each column."""
+        """Log each column that the model does not read, such as a label or an id, once."""
         new = [name for name in extra if name not in self._ignored]
         if new:
             self._ignored.update(new)
-            logger.warning("The model does not know these columns, so they are left out: %s.", ", ".join(new))
+            logger.warning("The model does not use these columns, so they are ignored: %s.", ", ".join(new))
 
     def split(self, raw: Any) -> Iterable[Any] | None:
-        """Return the inputs in `raw`, if it holds several."""
+        """Return the inputs in a collection, or ``None`` if `raw` is a single input."""
         return split_any(raw) if self.modality is None else self.modality.split(raw)
 
     def default_removal(self, input: Input) -> str:
@@ -110,11 +110,11 @@ class FunctionModel(Model):
         return self.function, self.output.to_dict(), self.kind, self.columns, self.frame
 
     def cost(self, removal: Removal, input: Input, masks: Masks) -> Ints:
-        """Return the number of rows of each mask; a large image counts for several."""
+        """Return the number of rows for each mask; a large image counts as several."""
         return np.full(len(masks), removal.draws * self.gradient_cost(input))
 
     def gradient_cost(self, input: Input) -> int:
-        """Return the number of rows that an input counts for: 1, more for a large image."""
+        """Return the number of rows that an input counts as: 1, or more for a large image."""
         return max(1, input.nbytes // ROW_BYTES)
 
     def submit(self, rows: Sequence[Rows]) -> Answer:
@@ -140,17 +140,18 @@ class FunctionModel(Model):
         return answer
 
     def checked(self, outputs: Array, n: int) -> Floats:
-        """Check the answer; log once how a single number is interpreted if the user did not say."""
+        """Check the answer; log once how a single number is interpreted if the user did not specify it."""
         if not self._is_meaning_known and outputs.shape in ((n,), (n, 1)):
             logger.warning(
-                "The function answers with one number, which is taken for the probability of the second of "
-                "two classes: wrap it with output='probability', or with output='value' if it is a regressor."
+                "The function returns one number, which is interpreted as the probability of the second of "
+                "two "
+                "classes: wrap it with output='probability', or with output='value' if it is a regressor."
             )
         self._is_meaning_known = True
         return super().checked(outputs, n)
 
     def _describe_missing(self, batch: Array) -> str:
-        """Return the beginning of a sentence about columns with missing values; empty if there are none."""
+        """Return the start of a message about columns with missing values; empty if there are none."""
         columns = np.flatnonzero(missing(batch).any(axis=0)).tolist()
         if not columns:
             return ""
@@ -163,9 +164,9 @@ class FunctionModel(Model):
         return np.asarray(answer.detach().cpu() if hasattr(answer, "detach") else answer)
 
     def _order_columns(self, answer: Any) -> Any:
-        """Return rows of numbers, in the order of the model's classes, from an answer with named columns.
+        """Return rows of numbers in the order of the model's classes, from an answer with named columns.
 
-        Such answers are data frames, mappings from label to score, and the output of transformers pipelines.
+        Such answers are data frames, mappings from labels to scores, and outputs of transformers pipelines.
         """
         if hasattr(answer, "columns") and hasattr(answer, "to_dict"):
             answer = answer.to_dict("records")
@@ -177,8 +178,9 @@ class FunctionModel(Model):
             return answer
         if set(answer[0]) == {"label", "score"}:
             raise ModelError(
-                "The model answered only with the best label of each input, but the scores of all labels are "
-                "needed: call a pipeline with top_k=None."
+                "The model returned only the best label of each input, but the scores of all labels are "
+                "needed: "
+                "call a pipeline with top_k=None."
             )
         names = self.classes or tuple(map(str, answer[0]))
         rows = [{str(name): value for name, value in row.items()} for row in answer]
@@ -199,14 +201,15 @@ class FunctionModel(Model):
 
 
 def split_any(raw: Any) -> Iterable[Any] | None:
-    """Return the inputs in a collection, or ``None`` if `raw` is one input, of any kind."""
+    """Return the inputs in a collection of any kind, or ``None`` if `raw` is a single input."""
     texts = texts_in(raw)
     if texts is not None:
         return texts
     if len(getattr(raw, "shape", ())) == 2 and not hasattr(raw, "iterrows") and not hasattr(raw, "tocsr"):
         raise InputError(
-            "A two-dimensional array may be one image or many table rows: "
-            "wrap the model with kind='image' or kind='table'."
+            "A two-dimensional array may be one image or several table rows: wrap the model with "
+            "kind='image' or "
+            "kind='table'."
         )
     if is_pair(raw):
         return raw if all(map(is_image_file, raw)) else None
@@ -217,7 +220,7 @@ def split_any(raw: Any) -> Iterable[Any] | None:
 
 
 def column_names(classes: Sequence[str], names: Sequence[str], output: Output) -> tuple[str, ...]:
-    """Return the names of the columns: `classes` of a classifier, `names` of a regressor's values."""
+    """Return the column names: `classes` of a classifier, `names` of a regressor's values."""
     wrong, right = ("classes", "names") if output.kind == "value" else ("names", "classes")
     chosen = {"classes": classes, "names": names}
     must = f"left out for output={output.name!r}, use `{right}`"
@@ -228,6 +231,6 @@ def column_names(classes: Sequence[str], names: Sequence[str], output: Output) -
 
 
 def _holds_images(background: Any) -> bool:
-    """Return whether a background is an array of images, or a list of arrays, files or PIL images."""
+    """Return whether a background is an array of images or a list of arrays, files or PIL images."""
     is_list = isinstance(background, Sequence) or len(getattr(background, "shape", ())) > 2
     return is_list and len(background) > 0 and modality_named("image").recognises(background[0])

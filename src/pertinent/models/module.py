@@ -1,4 +1,4 @@
-"""The model of a `torch.nn.Module` over images or table rows."""
+"""Model of a `torch.nn.Module` over images or table rows."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ CPU_BATCH = 16
 class ModuleModel(FunctionModel):
     """A module whose forward takes a batch of arrays and returns scores (rows, columns).
 
-    It is evaluated in eval mode, and afterwards is in its previous mode.
+    It is evaluated in eval mode and then restored to its previous mode.
 
     Without `output`, the first answer decides whether the scores of several classes are logits or
-    probabilities: rows of non-negative numbers that sum to one are probabilities. For a single column,
-    `output` is required.
+    probabilities: non-negative rows that sum to one are probabilities. With a single column, `output` is
+    required.
     """
 
     handlers: ClassVar[Handlers] = {
@@ -67,11 +67,11 @@ class ModuleModel(FunctionModel):
             self.first_batch, self.largest_batch, self.in_flight = 512, 65536, 2
 
     def prepare(self, raw: Any, features: Features | None = None) -> Input:
-        """Divide an image into patches, a row into columns; a string is the path of an image."""
+        """Divide an image into patches, or a row into columns; a string is the path of an image."""
         return super().prepare(Path(raw) if isinstance(raw, str) else raw, features)
 
     def cut(self, modality: Modality, raw: Any, features: Features | None) -> Input:
-        """Divide an input into features, an image with the number of channels that the module reads."""
+        """Divide an input into features; an image must have the number of channels that the module reads."""
         return modality.prepare_for_module(raw, features, self._n_channels)
 
     def submit(self, rows: Sequence[Rows]) -> Answer:
@@ -81,7 +81,7 @@ class ModuleModel(FunctionModel):
             return devices.run(self.device, lambda: self.scores(devices.send(batch, self.device)))
 
     def refusal(self, kind: type[Question]) -> str:
-        """Return why the module cannot answer: activation maps need images and convolutions."""
+        """Return why the module cannot answer; activation maps need images and convolutions."""
         if kind is ActivationMaps and self.modality is not None and not self.modality.input_type.is_picture:
             return NO_IMAGE.format(self.kind)
         if kind is ActivationMaps and self._n_channels is None:
@@ -89,7 +89,7 @@ class ModuleModel(FunctionModel):
         return super().refusal(kind)
 
     def evaluating(self, shape: Sequence[int]) -> AbstractContextManager[None]:
-        """Return the context to evaluate a batch of this shape; each pixel of an image counts as one row."""
+        """Return the context for evaluating a batch of this shape; each pixel of an image counts as a row."""
         return evaluating(self.module, self._n_weights * math.prod(shape) / shape[1])
 
     def identity(self) -> object:
@@ -102,32 +102,34 @@ class ModuleModel(FunctionModel):
         return scores[:, None] if scores.ndim == 1 else scores
 
     def checked(self, outputs: Array, n: int) -> Floats:
-        """Check the answer; the first one decides what the outputs are, if the user did not say."""
+        """Check the answer; the first one determines the output type if the user did not specify it."""
         if np.ndim(outputs) == 4:
             raise unsupported_output("The module returns a map of pixels for each class.", PIXEL_SNIPPET)
         if not self._is_output_known and np.isfinite(outputs).all() and outputs.ndim == 2:
             if outputs.shape[1] == 1:
                 raise ModelError(
-                    "The module answers with one number, which may mean anything: wrap it with "
+                    "The module returns a single number, whose meaning is ambiguous: wrap it with "
                     "output='value' (a regressor), 'logit' or 'probability' (of the second of two classes)."
                 )
             if not Classes().unusable(outputs.astype(np.float64)):
                 self.output = Classes()
             elif outputs.min() >= 0 and outputs.max() <= 1:
                 raise ModelError(
-                    f"The module answers with {np.round(outputs[0], 3).tolist()}, which lie between 0 and 1 "
-                    "but do not sum to one, and may mean anything: wrap it with output='label-probability' "
-                    "(labels that may be true together), 'logit' (of classes) or 'value' (a regressor)."
+                    f"The module returns {np.round(outputs[0], 3).tolist()}, whose meaning is ambiguous "
+                    "(between 0 "
+                    "and 1, but not summing to one): wrap it with output='label-probability' (independent "
+                    "labels), "
+                    "'logit' (of classes) or 'value' (a regressor)."
                 )
-            logger.info("The module's outputs look like %ss; if they are not, set output=.", self.output.name)
+            logger.info("The module's outputs look like %ss; otherwise, set `output`.", self.output.name)
             self._is_output_known = True
         return super().checked(outputs, n)
 
 
 def scores_in(answer: Any) -> torch.Tensor:
-    """Return the scores in the output of a module.
+    """Return the scores in a module's output.
 
-    They are a tensor, the ``logits`` of a mapping or object, the only tensor of a mapping, or the first
+    They may be a tensor, the ``logits`` of a mapping or object, the only tensor of a mapping, or the first
     tensor of a tuple.
     """
     scores = answer
@@ -137,8 +139,8 @@ def scores_in(answer: Any) -> torch.Tensor:
         tensors = {key: value for key, value in answer.items() if isinstance(value, torch.Tensor)}
         if "logits" not in tensors and len(tensors) != 1:
             raise ModelError(
-                f"The module returns a mapping with the keys {', '.join(map(str, answer))}, and it is not "
-                "clear which holds the scores: return only that one, or name it 'logits'."
+                f"The module returns a mapping with the keys {', '.join(map(str, answer))}: return only the "
+                "scores, or name them 'logits'."
             )
         scores = tensors.get("logits", next(iter(tensors.values())))
     elif isinstance(answer, tuple | list):
@@ -147,7 +149,7 @@ def scores_in(answer: Any) -> torch.Tensor:
         raise unsupported_output("The module detects objects: it returns boxes.", BOX_SNIPPET)
     if not isinstance(scores, torch.Tensor):
         raise ModelError(
-            "The module must return a tensor of scores (rows, columns), or a mapping or tuple that holds "
+            "The module must return a tensor of scores (rows, columns), or a mapping or tuple that contains "
             f"one, but returned {type(answer).__name__}."
         )
     return scores

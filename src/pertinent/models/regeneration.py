@@ -1,4 +1,4 @@
-"""Models that read prompts as texts, and the model that compares new answers with the first one."""
+"""Models that read prompts as text, and the model that compares new answers with the first answer."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from pertinent.outputs import PlainValues
 from pertinent.removals.base import Rows
 
 Value: TypeAlias = Callable[[list[str], str], Sequence[float]]
-"""A function of new answers and the explained answer that returns a number for each new answer."""
+"""Function from new answers and the explained answer to a number for each new answer."""
 
 
 def overlap(answers: list[str], answer: str) -> list[float]:
-    """Return the F1 score of the words that each new answer shares with the explained answer.
+    """Return the F1 score between the words of each new answer and of the explained answer.
 
     >>> overlap(["Bob keeps it", "Ann", ""], "Bob")
     [0.5, 0.0, 0.0]
@@ -48,7 +48,7 @@ class Writer(ABC):
     Attributes
     ----------
     max_new_tokens
-        The largest number of tokens of an answer.
+        Largest number of tokens in an answer.
     """
 
     max_new_tokens: int
@@ -67,7 +67,7 @@ class Writer(ABC):
 
 
 class PromptModel(Model):
-    """Base class of models that read prompts as texts, not as tokens."""
+    """Base class of models that read prompts as text instead of tokens."""
 
     kind = "prompt"
 
@@ -78,7 +78,7 @@ class PromptModel(Model):
         """Divide a prompt into features; the model writes an answer if there is none."""
         prompt = raw if isinstance(raw, RenderedPrompt) else self.writer.render(Prompt.from_input(raw))
         if isinstance(features, str) and features == "tokens":
-            raise InputError("The model reads texts, not tokens: choose the features 'words'.")
+            raise InputError("The model reads text, not tokens: choose features='words'.")
         if not prompt.answer:
             (answer,) = self.writer.write([prompt])
             generation = f"greedy, at most {self.writer.max_new_tokens} tokens"
@@ -96,17 +96,17 @@ class PromptModel(Model):
         return modality_named("prompt").split(raw)
 
     def default_removal(self, input: Any) -> str:
-        """Return ``"alternatives"`` for slots that have some, else ``"slice-out"``."""
+        """Return ``"alternatives"`` for slots with alternatives, else ``"slice-out"``."""
         has_alternatives = input.text.alternatives and input.granularity == "slots"
         return "alternatives" if has_alternatives else "slice-out"
 
     def details(self, input: Any) -> dict[str, str]:
-        """Return the answers, and how the model generated its answer."""
+        """Return the answers and how the model generated its answer."""
         return input.text.details  # type: ignore[no-any-return]
 
 
 class RegeneratingModel(PromptModel):
-    """A language model that answers again when parts of a prompt are removed.
+    """A language model that writes a new answer whenever parts of a prompt are removed.
 
     Its only column is the value that a function computes for each new answer, given the explained answer.
     """
@@ -127,18 +127,18 @@ class RegeneratingModel(PromptModel):
         self.value: Value = VALUES[value] if isinstance(value, str) else value
 
     def identity(self) -> object:
-        """Return the identity of the writer, and the function."""
+        """Return the identity of the writer and the function."""
         return "regenerating", self.writer.identity(), self.value
 
     def check_answer(self, prompt: RenderedPrompt) -> RenderedPrompt:
-        """Raise an `InputError` for settings about likelihoods."""
+        """Raise an `InputError` for settings that only apply to likelihoods."""
         for name in ("rather_than", "span"):
             if getattr(prompt, name) is not None:
-                raise InputError(f"`{name}` is about likelihoods: leave it out, or leave out `value`.")
+                raise InputError(f"`{name}` applies only to likelihoods: omit it, or omit `value`.")
         return prompt
 
     def submit(self, rows: Sequence[Rows]) -> Answer:
-        """Write a new answer to each row, and compute its value."""
+        """Write a new answer for each row and compute its value."""
         parts: list[list[RenderedPrompt]] = list(rows)  # type: ignore[arg-type]
         return answer_now(lambda: self._values(parts))
 
@@ -150,7 +150,7 @@ class RegeneratingModel(PromptModel):
             values.append(np.asarray(self.value(new, part[0].answer), dtype=np.float64))
             if values[-1].shape != (len(new),):
                 raise ModelError(
-                    f"`value` must return a number for each of {len(new)} answers, but returned the shape "
+                    f"`value` must return one number for each of {len(new)} answers, but returned shape "
                     f"{values[-1].shape}."
                 )
         return np.concatenate(values)[:, None]

@@ -1,4 +1,4 @@
-"""The model of a transformers network that reads texts: an encoder with its tokenizer, and a head."""
+"""Model of a transformers network that reads text: an encoder with its tokenizer, and a head."""
 
 from __future__ import annotations
 
@@ -45,33 +45,33 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 BERT_BASE = 85_000_000
-"""Number of parameters in matrix products of an encoder for which a launch costs as much as 8192 tokens."""
+"""Number of matrix parameters of an encoder for which a launch costs as much as 8192 tokens."""
 
 MAX_COPIED = 500_000_000
-"""Largest number of parameters of a network that is copied in float32 for tests, because of its memory."""
+"""Largest number of parameters of a network that is copied to float32 for tests, to limit memory."""
 
 MAX_BATCHES = 4
-"""Largest size of one pass, in largest batches. Only the windows of a long text are ever more."""
+"""Largest size of one pass, in units of the largest batch. Only the windows of a long text exceed it."""
 
 DEFAULT_LENGTH = 512
-"""Number of tokens that are read if neither the tokenizer nor the network has a limit."""
+"""Number of tokens to read if neither the tokenizer nor the network has a limit."""
 
 
 def _launch_overhead(model: Any, n_weights: float) -> int:
-    """Return the number of tokens that a causal network computes while a batch is launched.
+    """Return the number of tokens that a causal network computes in the time it takes to launch a batch.
 
-    A token of a larger network takes longer. A launch takes longer the more layers there are, and a decoder's
-    layer launches about three times as many kernels as BERT's.
+    A token takes longer in a larger network. A launch takes longer with more layers, and a decoder's layer
+    launches about three times as many kernels as BERT's.
     """
     n_layers = getattr(model.config, "num_hidden_layers", None) or 12
     return min(8192, int(8192 * 3 * n_layers / 12 * BERT_BASE / n_weights))
 
 
 class TransformerModel(Model):
-    """A transformers network with a fast tokenizer and a head, which defines the inputs and the answers.
+    """A transformers network with a fast tokenizer, and a head that defines the inputs and answers.
 
-    Removed tokens are not computed where that is exact (see `Compaction`). The network is evaluated in eval
-    mode, and afterwards is in its previous mode.
+    Removed tokens are not computed if that is exact (see `Compaction`). The network is evaluated in eval mode
+    and then restored to its previous mode.
     """
 
     handlers: ClassVar[Handlers] = {
@@ -100,7 +100,9 @@ class TransformerModel(Model):
         compaction: bool = True,
     ) -> None:
         if not getattr(tokenizer, "is_fast", False):
-            raise ModelError("The tokenizer must be a fast one, which knows the characters of each token.")
+            raise ModelError(
+                "The tokenizer must be a fast tokenizer, which provides the characters of each token."
+            )
         self.model = self.module = self.wrapped = model
         self.tokenizer = tokenizer
         self.device, self.dtype = devices.device_and_dtype(model)
@@ -117,7 +119,7 @@ class TransformerModel(Model):
         self.pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
         self.example = tokenizer("a", return_special_tokens_mask=True)
         if self.head.is_causal:
-            self.example.pop("token_type_ids", None)  # which would be one more embedding in GPT-2
+            self.example.pop("token_type_ids", None)  # which would add an embedding in GPT-2
         self._position_base: int | None = None
         self.head.prepare_network(self)
         self._position_base = self._find_position_base()
@@ -125,17 +127,17 @@ class TransformerModel(Model):
         self.windows = Windows.from_setting(long_texts, self.max_length)
         if self.windows is not None and not self.head.reads_windows:
             raise ModelError(
-                f"A model with a {type(self.head).__name__} cannot read long texts in windows, as the "
-                "answers to windows have no mean: leave out long_texts."
+                f"A model with a {type(self.head).__name__} cannot read long texts in windows, because "
+                "answers to windows cannot be averaged: omit `long_texts`."
             )
         hides_tokens = self.head.default_removal == "attention-mask"
         if compaction and self._position_base is None and hides_tokens:
-            logger.warning("Removed tokens are computed too, because the model takes no position ids.")
+            logger.warning("Removed tokens are also computed because the model does not accept position ids.")
         compaction &= self._position_base is not None
         self.compaction = Compaction(
             self._states, self._text_of, self.max_length, self.pad_id, self.rounding, compaction
         )
-        if hides_tokens:  # cutting tokens out needs no test
+        if hides_tokens:  # dropping tokens needs no test
             self.compaction.holds(min(64, self.max_length))
         self.head.check_encoder(self)
 
@@ -146,18 +148,18 @@ class TransformerModel(Model):
             self.launch_overhead = _launch_overhead(self.model, self._n_weights)
         else:
             self.launch_overhead = 8192
-            self.mixed_length_penalty = 0.25  # a mask rules out flash attention: 25% slower at 511 tokens
+            self.mixed_length_penalty = 0.25  # a mask excludes flash attention: 25% slower at 511 tokens
         self.hides_by_bias = self.head.default_removal == "attention-mask"
 
     def identity(self) -> object:
-        """Return the weights, the vocabulary, the number of tokens that are read, and the head's settings."""
+        """Return the weights, the vocabulary, the maximum number of tokens, and the head's settings."""
         network = self.model, self.output.to_dict(), self.tokenizer.get_vocab(), self.max_length
         windows = () if self.windows is None else ("windows", self.windows.overlap)
         settings = (*self.head.settings, *windows)
         return (network, *settings) if settings else network
 
     def in_transformers(self) -> tuple[Any, Any]:
-        """Return the network and the tokenizer as objects of transformers, also for an embedded model."""
+        """Return the network and the tokenizer as transformers objects, also for an embedded model."""
         if not hasattr(self.model, "in_transformers"):
             return self.model, self.tokenizer
         return self.model.in_transformers(), self.tokenizer.in_transformers()
@@ -165,7 +167,7 @@ class TransformerModel(Model):
     # -- inputs --------------------------------------------------------------------------------------
 
     def prepare(self, raw: Any, features: Features | None = None) -> TextInput:
-        """Tokenize a text, and find the tokens of each feature."""
+        """Tokenize a text and assign its tokens to features."""
         prepared = self.head.prepare(raw, features, self)
         if prepared is not None:
             return prepared
@@ -187,16 +189,18 @@ class TransformerModel(Model):
         return input
 
     def _warn_of_truncation(self, truncation: Truncation) -> None:
-        """Log a warning for the first truncated text; the notes of each input say whether it is truncated."""
+        """Log a warning for the first truncated text; each input's notes tell whether it is truncated."""
         if self._warned_of_truncation:
             logger.debug("A text was %s.", truncation)
         else:
-            hint = "; long_texts='windows' reads all of it" if self.head.reads_windows else ""
-            logger.warning("A text was %s%s. There may be more: see `Explanation.notes`.", truncation, hint)
+            hint = "; long_texts='windows' reads the whole text" if self.head.reads_windows else ""
+            logger.warning(
+                "A text was %s%s. More texts may be affected: see `Explanation.notes`.", truncation, hint
+            )
             self._warned_of_truncation = True
 
     def split(self, raw: Any) -> Iterable[Any] | None:
-        """Return the inputs in `raw`, if it holds several."""
+        """Return the inputs in a collection, or ``None`` if `raw` is a single input."""
         return self.head.split(raw)
 
     def default_removal(self, input: Any) -> str:
@@ -206,7 +210,7 @@ class TransformerModel(Model):
     # -- answers -------------------------------------------------------------------------------------
 
     def forget(self) -> None:
-        """Discard what was derived from the parameters, because they have changed."""
+        """Discard everything derived from the parameters, because they have changed."""
         super().forget()
         self.head.forget()
         if self.prefixes is not None:
@@ -225,7 +229,7 @@ class TransformerModel(Model):
         return self.head.as_scale(input, outputs, scale)
 
     def cost(self, removal: Removal, input: Any, masks: Masks) -> Ints:
-        """Return the number of tokens that are computed for each mask."""
+        """Return the number of tokens computed for each mask."""
         drops = removal.hides == "tokens and positions" or (
             removal.hides == "tokens" and self.compaction.holds(input.tokens.longest)
         )
@@ -237,7 +241,7 @@ class TransformerModel(Model):
         return np.asarray(np.maximum(1, kept).astype(np.int64))
 
     def gradient_cost(self, input: Input) -> int:
-        """Return the number of tokens: a gradient needs the removed ones, too."""
+        """Return the number of tokens, including removed ones, which a gradient needs too."""
         return input.length
 
     def submit(self, rows: Sequence[Rows]) -> Answer:
@@ -257,7 +261,7 @@ class TransformerModel(Model):
 
     @contextmanager
     def keeping_hidden_states(self) -> Iterator[None]:
-        """Keep the last hidden states of whole texts that are answered, for a network that reads them."""
+        """Cache the last hidden states of evaluated whole texts, for a network that reads them."""
         takes_any = inspect.Parameter.VAR_KEYWORD in self._arguments.values()
         has_states = self.takes("output_hidden_states") or takes_any
         if self.hidden_states is not None or self.prefixes is not None or not has_states:
@@ -270,7 +274,7 @@ class TransformerModel(Model):
             self.hidden_states = None
 
     def _answer_in_passes(self, batch: TokenBatch, parts: Sequence[TokenRows]) -> torch.Tensor:
-        """Return the network's answer, in several passes if the windows of one text are too many for one."""
+        """Return the network's answer, using several passes if a text has too many windows for one."""
         step = max(1, MAX_BATCHES * self.largest_batch // batch.ids.shape[1])
         answer = self.answer if self.prefixes is None else self.prefixes.answer
         if len(batch.ids) > step:
@@ -284,12 +288,12 @@ class TransformerModel(Model):
         return self.head.answer_of(output)
 
     def evaluating(self, shape: Sequence[int]) -> AbstractContextManager[None]:
-        """Return the context to evaluate a batch of this shape (rows, tokens, …)."""
+        """Return the context for evaluating a batch of this shape (rows, tokens, …)."""
         work = self._n_weights * shape[0] * shape[1]
         return evaluating(self.model, work, partial(devices.disable_onednn, self.device, self.dtype))
 
     def weighs_attention(self, length: int) -> bool:
-        """Return whether the attention to each token can be weighted, in texts of this length."""
+        """Return whether the attention to each token can be weighted in texts of this length."""
         return self.dtype != torch.float16 and self._bias_check.holds(length, weighted=True)
 
     # -- the network ---------------------------------------------------------------------------------
@@ -317,10 +321,10 @@ class TransformerModel(Model):
         return self.head.network(model)(**options)
 
     def _attention_mask(self, attend: Masks, by_bias: bool) -> torch.Tensor:
-        """Return a mask, or a bias if possible: transformers inspects a mask, so CUDA must synchronise.
+        """Return a mask, or a bias if possible: transformers inspects a mask, which makes CUDA synchronise.
 
-        A bias is impossible if all tokens of a row are hidden: it would attend to all equally, also to
-        padding.
+        A bias is impossible if all tokens of a row are hidden: it would attend to all tokens equally,
+        including padding.
         """
         mask = devices.send(attend.astype(np.int64), self.device)
         by_bias = by_bias and bool(attend.any(axis=1).all())
@@ -329,11 +333,11 @@ class TransformerModel(Model):
         return mask
 
     def takes(self, argument: str) -> bool:
-        """Return whether the network has an argument of this name."""
+        """Return whether the network has an argument with this name."""
         return argument in self._arguments
 
     def embed(self, batch: TokenBatch, model: Any = None) -> torch.Tensor:
-        """Return the word embeddings of a batch (rows, tokens, width); zero at `batch.zeroed`."""
+        """Return the word embeddings of a batch (rows, tokens, width); zero where `batch.zeroed`."""
         model = self.model if model is None else model
         embeddings: torch.Tensor = model.get_input_embeddings()(devices.send(batch.ids, self.device))
         if batch.zeroed is None:
@@ -344,13 +348,13 @@ class TransformerModel(Model):
 
     @property
     def is_tested_as_it_is(self) -> bool:
-        """Return whether tests use the network itself, not a copy in float32."""
+        """Return whether tests use the network itself instead of a copy in float32."""
         return self.dtype == torch.float32 or self._n_weights > MAX_COPIED
 
     def exactly(self, batch: TokenBatch, **options: Any) -> Any:
-        """Return the network's output computed in float32, so that rounding does not hide differences.
+        """Return the network's output computed in float32, so rounding does not hide differences.
 
-        A large network computes it in its dtype: see `alike`.
+        A large network is computed in its own dtype: see `alike`.
         """
         exact = self.model if self.is_tested_as_it_is else copy.deepcopy(self.model).float()
         work = self._n_weights * batch.ids.size
@@ -359,13 +363,13 @@ class TransformerModel(Model):
 
     @property
     def rounding(self) -> float:
-        """Return the largest relative difference of two results of `exactly` that counts as rounding."""
+        """Return the largest relative difference between two results of `exactly` that counts as rounding."""
         dtype = self.dtype if self.is_tested_as_it_is else torch.float32
         return TOLERANCES.get(dtype, TOLERANCES[torch.bfloat16])
 
-    def alike(self, found: torch.Tensor, expected: torch.Tensor) -> bool:
+    def alike(self, actual: torch.Tensor, expected: torch.Tensor) -> bool:
         """Return whether two results of `exactly` are equal up to rounding."""
-        return relative_difference(found, expected) <= self.rounding
+        return relative_difference(actual, expected) <= self.rounding
 
     def _states(self, batch: TokenBatch) -> States:
         with without_new_hooks(self.model):
@@ -375,7 +379,7 @@ class TransformerModel(Model):
         return [*output.hidden_states, *answers]
 
     def _find_position_base(self) -> int | None:
-        """Return the position id of the first token (RoBERTa: pad_id + 1), if there are position ids."""
+        """Return the position id of the first token (RoBERTa: pad_id + 1) if there are position ids."""
         if not self.takes("position_ids"):
             return None
         plain = self.whole_text(12)
@@ -391,21 +395,22 @@ class TransformerModel(Model):
         return None
 
     def _find_max_length(self, max_length: int | None) -> int:
-        """Return the largest number of tokens of a text."""
+        """Return the largest number of tokens in a text."""
         limits = [self.tokenizer.model_max_length]
         positions = getattr(self.model.config, "max_position_embeddings", None)
         if positions is not None and positions > 0:
             limits.append(positions - (self._position_base or 0))
         limit = int(min(limits))
-        if limit >= 10**9:  # transformers' value for no limit is larger
+        if limit >= 10**9:  # transformers uses a larger value for no limit
             if max_length is None:
                 logger.info(
-                    "The model has no limit of tokens: %d are read; max_length= sets another number.",
+                    "The model has no token limit: at most %d tokens are read; set `max_length` to change "
+                    "it.",
                     DEFAULT_LENGTH,
                 )
             return max_length or DEFAULT_LENGTH
         if max_length is not None and not 4 <= max_length <= limit:
-            raise ModelError(f"`max_length` must be between 4 and {limit}, but got {max_length}.")
+            raise ModelError(f"`max_length` must be between 4 and {limit}, got {max_length}.")
         return max_length or limit
 
     def _text_of(self, length: int) -> Tokens:
@@ -413,12 +418,12 @@ class TransformerModel(Model):
         return stretch(np.array(self.example["input_ids"]), special, self.words, length)
 
     def whole_text(self, length: int) -> TokenBatch:
-        """Return a batch of one text of that length, with nothing hidden."""
+        """Return a batch with one text of this length, with nothing hidden."""
         text = self._text_of(length)
         return TokenBatch(text.ids[None], text.types[None], np.arange(len(text.ids))[None], None, None)
 
     @cached_property
     def words(self) -> Ints:
-        """Return the ids of all tokens that are not special."""
+        """Return the ids of all non-special tokens."""
         n_ids = min(len(self.tokenizer), self.model.config.vocab_size)
         return np.setdiff1d(np.arange(n_ids), self.tokenizer.all_special_ids)

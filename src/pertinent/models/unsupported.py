@@ -1,4 +1,4 @@
-"""Models that `wrap` does not support directly, and a function that makes each of them explainable."""
+"""Models that `wrap` does not support directly, with a function that makes each explainable."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class UnsupportedModels:
     Attributes
     ----------
     classes
-        A regular expression that matches the names of their classes, ``"module.Name"``.
+        Regular expression that matches their class names, ``"module.Name"``.
     tasks
-        The tasks of transformers pipelines.
+        Transformers pipeline tasks.
     reason
-        What the model returns, as the end of a sentence.
+        What the model does, as the end of a sentence.
     snippet
-        A function that returns one score per input, and the call of `wrap`.
+        Example of a function that returns one score per input, and the call of `wrap`.
     """
 
     classes: str
@@ -64,8 +64,8 @@ UNSUPPORTED = (
         "is a token classifier: it labels each token",
         _scoring(
             "text",
-            '[max((t["score"] for t in found if t["word"] == "Paris"), default=0.0) '
-            "for found in pipeline(texts)]",
+            '[max((t["score"] for t in tokens if t["word"] == "Paris"), default=0.0) '
+            "for tokens in pipeline(texts)]",
         ),
     ),
     UnsupportedModels(
@@ -105,7 +105,7 @@ UNSUPPORTED = (
 
 
 def check_supported(model: Any) -> None:
-    """Raise a `ModelError` with a snippet if the class of a model is among the unsupported ones."""
+    """Raise a `ModelError` with a snippet if the model's class is unsupported."""
     names = [f"{base.__module__}.{base.__name__}" for base in type(model).__mro__]
     for unsupported in UNSUPPORTED:
         if any(re.search(unsupported.classes, name) for name in names):
@@ -113,7 +113,7 @@ def check_supported(model: Any) -> None:
 
 
 def check_supported_task(task: str) -> None:
-    """Raise a `ModelError` with a snippet if the task of a pipeline is among the unsupported ones."""
+    """Raise a `ModelError` with a snippet if the pipeline's task is unsupported."""
     for unsupported in UNSUPPORTED:
         if task in unsupported.tasks:
             raise unsupported_output(f"A {task} pipeline {unsupported.reason}.", unsupported.snippet)

@@ -1,4 +1,4 @@
-"""`wrap` makes a `Model` of anything that can be explained."""
+"""`wrap` creates a `Model` from anything that can be explained."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ACCEPTED = (
 
 
 def wrap(thing: Any, **options: Any) -> Model:
-    """Wrap a model, so that it can be explained.
+    """Wrap a model to explain it.
 
     Parameters
     ----------
@@ -30,34 +30,32 @@ def wrap(thing: Any, **options: Any) -> Model:
         A transformers text-classification, image-classification, question-answering or text-generation
         pipeline; a ``(model, tokenizer)`` or ``(model, image_processor)`` pair; a ``torch.nn.Module`` over
         images or table rows; a fitted scikit-learn classifier or regressor (or one with the same interface:
-        xgboost, lightgbm); or a function from inputs to rows of numbers. A module stays in the mode it is in.
+        xgboost, lightgbm); or a function from inputs to rows of numbers. A module stays in its current mode.
     **options
         ``output`` — the meaning of the numbers: ``"probability"`` or ``"logit"`` of classes,
-        ``"label-probability"`` or ``"label-logit"`` of labels that may be true together, ``"value"`` of a
-        regressor; detected from the model if possible, else ``"probability"``. ``classes`` — names of classes
-        or labels; ``names`` — names of a regressor's values; ``unit`` — the unit of the values.
+        ``"label-probability"`` or ``"label-logit"`` of independent labels, ``"value"`` of a regressor;
+        detected from the model if possible, else ``"probability"``. ``classes`` — names of classes or labels;
+        ``names`` — names of a regressor's values; ``unit`` — the unit of the values.
 
-        For functions, estimators and modules: ``kind`` — ``"text"``, ``"image"`` or ``"table"`` if the
-        input does not show it; ``background`` — table rows to fill removed columns from, or images to
+        For functions, estimators and modules: ``kind`` — ``"text"``, ``"image"`` or ``"table"`` if it cannot
+        be inferred from the input; ``background`` — table rows to fill removed columns from, or images to
         draw baselines from (also for image classifiers); ``columns`` — names of the columns; ``groups`` —
-        columns that are one feature, such as one-hot columns.
+        columns that form one feature, such as one-hot columns.
 
-        For transformers that read texts: ``max_length`` — the largest number of tokens that are read
-        together; ``long_texts`` — what to do with longer texts: ``"truncate"`` (default) or, for
-        classifiers and regressors, ``"windows"``, which overlap and whose mean is the answer;
-        ``"windows:64"`` share 64 tokens with the next, by default a quarter; ``compaction`` — ``False``
-        to always compute removed tokens.
+        For transformers that read text: ``max_length`` — the largest number of tokens to read together;
+        ``long_texts`` — how to read longer texts: ``"truncate"`` (default) or, for classifiers and
+        regressors, ``"windows"``: overlapping windows whose mean is the answer; ``"windows:64"`` overlap by
+        64 tokens instead of a quarter; ``compaction`` — ``False`` to always compute removed tokens.
 
-        For models that answer a question with a span of a context: ``fix_question`` — ``False`` if words of
-        the question are features, too; ``max_answer_length`` — the largest number of tokens of an answer, 30
-        by default; ``no_answer`` — ``True`` if the model may answer that there is none.
+        For models that answer a question with a span of a context: ``fix_question`` — ``False`` to also
+        explain words of the question; ``max_answer_length`` — the largest number of tokens in an answer, 30
+        by default; ``no_answer`` — ``True`` if the model may return no answer.
 
-        For generative language models: ``max_new_tokens`` — the largest number of tokens of an answer
-        that the model writes, 64 by default; ``length_normalised`` — ``True`` to divide the
-        log-likelihood of an answer by its number of tokens; ``value`` — explain a value of the answers
-        that the model writes anew when parts of a prompt are removed, instead of the likelihood:
-        ``"overlap"`` of their words with those of the explained answer, or a function from a list of new
-        answers and the explained answer to a number for each new answer.
+        For generative language models: ``max_new_tokens`` — the largest number of tokens in an answer that
+        the model writes, 64 by default; ``length_normalised`` — ``True`` to divide the log-likelihood of an
+        answer by its number of tokens; ``value`` — explain a value of newly written answers instead of the
+        likelihood, as in `wrap_endpoint`: ``"overlap"`` of the words with those of the explained answer, or a
+        function from a list of new answers and the explained answer to a number for each new answer.
 
     Examples
     --------
@@ -68,7 +66,7 @@ def wrap(thing: Any, **options: Any) -> Model:
     if isinstance(thing, Model):
         return thing
     if isinstance(thing, type):
-        raise ModelError(f"{thing.__name__} is a class; give an instance of it: {_ACCEPTED}.")
+        raise ModelError(f"{thing.__name__} is a class; pass an instance: {_ACCEPTED}.")
     if isinstance(thing, tuple) or hasattr(thing, "task"):
         head, model, reader = _find_head(thing)
         _check_options(head.name, options, head.options())
@@ -85,7 +83,7 @@ def _check_options(kind: str, options: Iterable[str], accepted: Iterable[str]) -
 
 
 def _find_head(thing: Any) -> tuple[type[RegisteredHead], Any, Any]:
-    """Return the head of a transformers pipeline or pair, its model, and its tokenizer or image processor."""
+    """Return a pipeline's or pair's head, its model, and its tokenizer or image processor."""
     is_pair = isinstance(thing, tuple)
     if is_pair and (len(thing) != 2 or not _is_module(thing[0]) or not callable(thing[1])):
         raise ModelError(
@@ -99,7 +97,7 @@ def _find_head(thing: Any) -> tuple[type[RegisteredHead], Any, Any]:
             return head, model, thing[1] if is_pair else getattr(thing, head.reader)
     check_supported_task(str(thing.task))
     tasks = ", ".join(sorted({repr(task) for head in heads.all().values() for task in head.tasks}))
-    raise ModelError(f"The pipeline's task is {thing.task!r}; only {tasks} can be explained.")
+    raise ModelError(f"The pipeline's task is {thing.task!r}; only {tasks} are supported.")
 
 
 def _find_class(thing: Any) -> tuple[str, type[FunctionModel]]:
@@ -121,7 +119,7 @@ def _find_class(thing: Any) -> tuple[str, type[FunctionModel]]:
     if callable(thing):
         return "function", FunctionModel
     raise ModelError(
-        f"Cannot wrap {type(thing).__name__}. Accepted: {_ACCEPTED}. For anything else wrap a function that "
+        f"Cannot wrap {type(thing).__name__}. Accepted: {_ACCEPTED}. For anything else, wrap a function that "
         "calls it."
     )
 

@@ -1,4 +1,4 @@
-"""Meanings of a model's row of numbers: one file per kind."""
+"""Meanings of a model's output row, one file per kind."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PROBABILITIES = {
 }
 
 NAMES = (*_PROBABILITIES, "value", "log-likelihood")
-"""The values of ``output`` that `wrap` accepts."""
+"""Values of ``output`` that `wrap` accepts."""
 
 
 def output_named(name: str, unit: str | None = None) -> Output:
@@ -47,5 +47,5 @@ def output_named(name: str, unit: str | None = None) -> Output:
     if name == "log-likelihood":
         require(unit in (None, "nats", PER_TOKEN), "unit", f"'nats' or {PER_TOKEN!r}", unit)
         return LogLikelihoods(unit or "nats")
-    require(not unit, "unit", "left out unless output='value'", unit)
+    require(not unit, "unit", "omitted unless output='value'", unit)
     return _PROBABILITIES[name]

@@ -1,4 +1,4 @@
-"""The interface of an output, the meaning of a model's row of numbers.
+"""Base class of outputs, the meanings of a model's row of numbers.
 
 Output
 ├── Probabilities
@@ -8,7 +8,7 @@ Output
     └── LogLikelihoods   of an answer and its tokens
 
 Each kind defines its meaning for numpy arrays and, for gradients and attacks, for torch tensors in the same
-file. Torch is imported only inside functions.
+file. Torch is only imported inside functions.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Scale: TypeAlias = Literal["natural", "logit", "log-probability", "raw"]
 SCALES: tuple[Scale, ...] = ("natural", "logit", "log-probability", "raw")
 
 TINY = 1e-12
-"""The smallest probability of which a logarithm is taken."""
+"""Smallest probability whose logarithm is computed."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,11 @@ class Output(ABC):
     Attributes
     ----------
     kind
-        What a column is: a class, a label or a value.
+        Type of a column: a class, a label or a value.
     plural
-        The name of several columns.
+        Plural of `kind`, for messages.
     no_decision
-        Why the numbers are no decision that could change; empty if they are one.
+        Reason why the numbers are not a decision that could change; empty if they are.
     """
 
     kind: ClassVar[Literal["class", "label", "value"]]
@@ -58,7 +58,7 @@ class Output(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """Return the name for `output_named`."""
+        """Return the name that `output_named` accepts."""
 
     @abstractmethod
     def natural(self, outputs: Floats) -> Floats:
@@ -66,7 +66,7 @@ class Output(ABC):
 
     @abstractmethod
     def default_target(self, prediction: Floats) -> int:
-        """Return the column that is explained by default."""
+        """Return the column to explain by default."""
 
     @abstractmethod
     def objective(self, values: Floats, prediction: Floats, target: int) -> Floats:
@@ -74,7 +74,7 @@ class Output(ABC):
 
     @abstractmethod
     def same_decision(self, values: Floats, prediction: Floats, target: int) -> Masks:
-        """Return for each row whether the decision about the target is the same as for the whole input."""
+        """Return whether each row's decision about the target is the same as for the whole input."""
 
     @abstractmethod
     def describe(self, value: float) -> str:
@@ -90,24 +90,24 @@ class Output(ABC):
         return self.natural(outputs)
 
     def span(self, scale: Scale) -> float:
-        """Return the largest possible difference of two outputs on the scale; NaN if it is unknown."""
+        """Return the largest possible difference between two outputs on the scale; NaN if unknown."""
         return nan
 
     def widen(self, outputs: Floats) -> Floats:
-        """Return the outputs with one column per class, label or value, adding one that the model omits."""
+        """Return the outputs with one column per class, label or value, adding any that the model omits."""
         return outputs
 
     def unusable(self, outputs: Floats) -> dict[int, str]:
-        """Return the rows that cannot be used, with the reasons."""
+        """Return the indices of unusable rows, with the reasons."""
         rows = np.flatnonzero(~np.isfinite(outputs).all(axis=1))
-        return dict.fromkeys(rows.tolist(), "the model answered with NaN or infinity")
+        return dict.fromkeys(rows.tolist(), "the model returned NaN or infinity")
 
     def default_names(self, n_columns: int) -> tuple[str, ...]:
         """Return default names of columns."""
         return tuple(f"{self.kind} {i}" for i in range(n_columns))
 
     def importance(self, scores: Floats) -> Floats:
-        """Return the numbers by which features are ranked, largest first."""
+        """Return the values by which features are ranked, largest first."""
         return scores
 
     def to_dict(self) -> dict[str, str]:
@@ -115,14 +115,14 @@ class Output(ABC):
         return {"name": self.name}
 
     def n_tokens(self, columns: Sequence[str]) -> Ints:
-        """Return the number of tokens of an answer that each column sums over; 1 for other outputs."""
+        """Return the number of answer tokens that each column sums over; 1 for other outputs."""
         return np.ones(len(columns), dtype=np.int64)
 
     # -- scores that gradients and attacks follow ----------------------------------------------------
 
     @abstractmethod
     def followed_scores(self, outputs: Tensor, scale: Scale) -> Tensor:
-        """Return the score of each column whose gradient is taken.
+        """Return the score of each column whose gradient is computed.
 
         These are plain values, or scores on the scale; on the natural scale, log-probabilities.
         """
@@ -130,51 +130,51 @@ class Output(ABC):
     def mean_answer(self, outputs: Tensor, windows: Tensor) -> Tensor:
         """Return outputs (rows, columns) whose natural values are means over several outputs.
 
-        `windows` (rows, most outputs of a row) are the indices of each row's `outputs` (outputs, columns), −1
-        where it has fewer.
+        `windows` (rows, most outputs per row) holds the indices of each row's `outputs` (outputs, columns),
+        padded with −1.
         """
         real = (windows >= 0)[..., None]
         return outputs.float()[windows].where(real, 0.0).sum(dim=1) / real.sum(dim=1)
 
     def natural_slopes(self, values: Floats) -> Floats:
-        """Return the derivative of each natural value by its followed score."""
+        """Return the derivative of each natural value with respect to its followed score."""
         return np.ones_like(values)
 
     def n_rivals(self, n_columns: int) -> int:
-        """Return the number of other decisions that are possible."""
+        """Return the number of other possible decisions."""
         return 1
 
     def side(self, prediction: Floats, target: int) -> float:
-        """Return 1 if the decision is for the target, −1 if it is against it."""
+        """Return 1 if the decision is for the target, −1 if it is against the target."""
         return 1.0
 
     @abstractmethod
     def margins(self, outputs: Tensor, decided: Tensor, toward: Tensor, sides: Tensor) -> Tensor:
-        """Return the margin, in logits, of each row's decision over each of its rivals (rows, rivals).
+        """Return the margin, in logits, of each row's decision over each rival (rows, rivals).
 
-        It is positive while the decision stands, and infinite where there is no rival.
+        It is positive while the decision holds, and infinite if there is no rival.
 
         Parameters
         ----------
         outputs
             The model's outputs (rows, columns).
         decided
-            The column of the decision (rows, 1).
+            Column of the decision (rows, 1).
         toward
-            The column that an attack must reach, −1 for any other (rows, 1).
+            Column that an attack must reach, −1 for any other (rows, 1).
         sides
-            The values of `side` (rows,).
+            Values of `side` (rows,).
         """
 
     def decided_logits(self, outputs: Tensor, decided: Tensor, toward: Tensor, sides: Tensor) -> Tensor:
-        """Return the logit (rows,) that must fall for each decision to change; arguments as in `margins`."""
+        """Return the logits (rows,) that must decrease to change the decisions; arguments as in `margins`."""
         return self.margins(outputs, decided, toward, sides).amin(dim=1)
 
 
 def column_index(name: Any, columns: Sequence[str], what: str = "class") -> int:
-    """Return the index of a column from its name or number; `what` is its kind in error messages.
+    """Return the index of a column from its name or index; `what` is its kind in error messages.
 
-    A number may also be a string, unless a column has that name.
+    An index may also be a string, unless a column has that name.
 
     >>> column_index("sports", ["world", "sports"]), column_index("0", ["no", "yes"])
     (1, 0)
@@ -185,10 +185,10 @@ def column_index(name: Any, columns: Sequence[str], what: str = "class") -> int:
         if not name.isdecimal():
             raise unknown(what, name, columns)
         name = int(name)
-    elif getattr(name, "ndim", None) == 0:  # a number of numpy or torch
+    elif getattr(name, "ndim", None) == 0:  # a numpy or torch scalar
         name = name.item()
     if not isinstance(name, int | float) or not isfinite(name) or name % 1:
-        raise InputError(f"A {what} must be given by its name or number, but got {safe_repr(name)}.")
+        raise InputError(f"A {what} must be a name or an index, but got {safe_repr(name)}.")
     require(0 <= name < len(columns), what, f"a name or a number from 0 to {len(columns) - 1}", name)
     return int(name)
 

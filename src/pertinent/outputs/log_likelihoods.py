@@ -1,4 +1,4 @@
-"""Log-likelihoods of a language model's answer and of its tokens."""
+"""Log-likelihoods of a language model's answer and its tokens."""
 
 from __future__ import annotations
 
@@ -14,31 +14,32 @@ from pertinent.outputs.base import TINY, Output, Scale
 from pertinent.outputs.values import PlainValues
 
 CONTRAST, SPAN, ANSWER = "contrast", "span", "answer"
-"""The names of the columns about a whole answer of a language model, or about a span of it."""
+"""Names of the columns for a whole answer of a language model, or for a span of it."""
 
 PER_TOKEN = "nats per token"  # noqa: S105
-"""The unit of log-likelihoods of answers that are divided by their numbers of tokens."""
+"""Unit of log-likelihoods divided by the number of tokens."""
 
 
 def scaled_columns(output: Output, columns: Sequence[str], outputs: Floats, scale: Scale) -> Floats:
-    """Return an answer's columns on a scale; a contrast, the log-odds of two answers, does not change."""
+    """Return an answer's columns on a scale; a contrast, the log-odds of two answers, is unchanged."""
     first = int(columns[0] == CONTRAST)
     return np.concatenate([outputs[:, :first], output.as_scale(outputs, scale)[:, first:]], axis=1)
 
 
 @dataclass(frozen=True)
 class LogLikelihoods(PlainValues):
-    """Log-likelihoods in nats, of an answer or of its tokens.
+    """Log-likelihoods, in nats, of an answer or its tokens.
 
-    Unlike other plain values, larger is better: features that make the answer more likely support it.
+    Unlike for other plain values, larger is better: features that make the answer more likely support it.
     """
 
     unit: str = "nats"
     plural = "log-likelihoods"
     name = "log-likelihood"
     no_decision = (
-        "This method asks whether the decision stays the same, but the likelihood of an answer is no "
-        "decision: choose one that asks how much it changes, such as parallel-local-search or shapley."
+        "This method compares decisions, but the likelihood of an answer is not a decision: choose a method "
+        "that "
+        "measures changes of the value, such as parallel-local-search or shapley."
     )
 
     @property
@@ -49,7 +50,7 @@ class LogLikelihoods(PlainValues):
     def as_scale(self, outputs: Floats, scale: Scale) -> Floats:
         """Return log-likelihoods, or the log-odds log p − log(1 − p)."""
         if scale == "raw":
-            raise SettingError("Log-likelihoods are on the scale 'natural' or 'logit', but got 'raw'.")
+            raise SettingError("`scale` must be 'natural' or 'logit' for log-likelihoods, but got 'raw'.")
         if scale != "logit":
             return outputs
         logs = np.minimum(outputs, -TINY)
@@ -68,7 +69,7 @@ class LogLikelihoods(PlainValues):
         return values[:, target]
 
     def importance(self, scores: Floats) -> Floats:
-        """Return signed effects, so that features that support the answer come first."""
+        """Return signed effects, so features that support the answer rank first."""
         return scores
 
     def describe(self, value: float) -> str:

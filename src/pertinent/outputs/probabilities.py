@@ -1,4 +1,4 @@
-"""Probabilities: of mutually exclusive classes, and of independent labels."""
+"""Probabilities of mutually exclusive classes or independent labels."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 NO_RAW = (
-    "The model answers with probabilities, so its raw scores are not known: choose scale='logit' (log-odds), "
-    "or wrap a model that answers with logits, output='logit'. Of boosted trees, tree-shap knows them."
+    "The model returns probabilities, so its raw scores are unknown: choose scale='logit' (log-odds), or "
+    "wrap "
+    "a model that returns logits with output='logit'. For boosted trees, use tree-shap."
 )
 
 ROUNDING = 0.02
-"""The largest deviation of the sum of class probabilities from one: some models round to two digits."""
+"""Largest deviation of the sum of class probabilities from one; some models round to two digits."""
 
 
 @dataclass(frozen=True)
 class Probabilities(Output):
-    """Base class of probabilities, or the logits that the model returns instead."""
+    """Base class of probabilities, or logits in their place."""
 
     from_logits: bool = False
     prefix: ClassVar[str] = ""
@@ -38,7 +39,7 @@ class Probabilities(Output):
 
     @property
     def scales(self) -> tuple[Scale, ...]:
-        """Return the available scales; raw scores only if the model answers with logits."""
+        """Return the available scales; raw scores only if the model returns logits."""
         return SCALES if self.from_logits else SCALES[:-1]
 
     def as_scale(self, outputs: Floats, scale: Scale) -> Floats:
@@ -55,7 +56,7 @@ class Probabilities(Output):
         return 1.0 if scale == "natural" else super().span(scale)
 
     def _check_raw(self) -> None:
-        """Raise a `SettingError` unless the model answers with its raw scores."""
+        """Raise a `SettingError` unless the model returns raw scores."""
         if not self.from_logits:
             raise SettingError(NO_RAW)
 
@@ -68,7 +69,7 @@ class Probabilities(Output):
         """Return the logarithms of the probabilities."""
 
     def unusable(self, outputs: Floats) -> dict[int, str]:
-        """Return the rows that cannot be used, also those that are no probabilities, with the reasons."""
+        """Return the indices of rows that are unusable or not probabilities, with the reasons."""
         reasons = super().unusable(outputs)
         if not self.from_logits:
             with np.errstate(invalid="ignore"):
@@ -77,18 +78,18 @@ class Probabilities(Output):
                 answer, hint = self._diagnose(outputs[row])
                 reasons.setdefault(
                     row,
-                    f"the model answered {np.round(answer, 3).tolist()}, which are not probabilities "
-                    f"of {self.plural}: wrap it with {hint}, output='value' if it is a regressor",
+                    f"the model returned {np.round(answer, 3).tolist()}, which are not probabilities "
+                    f"of {self.plural}: wrap it with {hint}, or output='value' if it is a regressor",
                 )
         return reasons
 
     def _are_valid(self, outputs: Floats) -> Masks:
-        """Return for each row whether all numbers are in [0, 1], up to rounding."""
+        """Return whether all numbers of each row are in [0, 1], up to rounding."""
         return np.asarray(((outputs > -1e-6) & (outputs < 1 + 1e-6)).all(axis=1))
 
     @abstractmethod
     def _diagnose(self, row: Floats) -> tuple[Floats, str]:
-        """Return the model's answer in an invalid row, and the `output` that it may mean."""
+        """Return the model's answer in an invalid row, and the `output` that may be appropriate."""
 
     def natural_slopes(self, values: Floats) -> Floats:
         """Return the probabilities: dp / d log p = p."""
@@ -109,7 +110,7 @@ class Probabilities(Output):
 
 @dataclass(frozen=True)
 class Classes(Probabilities):
-    """Class probabilities that sum to one, or logits whose softmax gives them."""
+    """Class probabilities that sum to one, or logits whose softmax does."""
 
     kind = "class"
     plural = "classes"
@@ -119,7 +120,7 @@ class Classes(Probabilities):
         return softmax(outputs) if self.from_logits else outputs
 
     def log_odds(self, outputs: Floats) -> Floats:
-        """Return log-odds; for the most probable class from the sum of the others, as 1 − p loses digits."""
+        """Return log-odds; the most probable class uses the sum of the rest, because 1 − p loses digits."""
         logs = self.log_probabilities(outputs)
         top = logs.argmax(axis=1, keepdims=True)
         others = logs.copy()
@@ -129,30 +130,30 @@ class Classes(Probabilities):
         return np.asarray(logs - rest)
 
     def log_probabilities(self, outputs: Floats) -> Floats:
-        """Return log-probabilities, directly from logits if the model answers with them."""
+        """Return log-probabilities, directly from logits if the model returns them."""
         if not self.from_logits:
             return np.asarray(np.log(np.clip(outputs, TINY, None)))
         return np.asarray(outputs - np.logaddexp.reduce(outputs, axis=1, keepdims=True))
 
     def same_decision(self, values: Floats, prediction: Floats, target: int) -> Masks:
-        """Return for each row whether the target is predicted."""
+        """Return whether each row predicts the target."""
         return np.asarray(values.argmax(axis=1) == target)
 
     def widen(self, outputs: Floats) -> Floats:
-        """Return the outputs with the first of two classes, if the model gives only the second."""
+        """Return the outputs with the first of two classes added if the model returns only the second."""
         if outputs.shape[1] != 1:
             return outputs
         first = np.zeros_like(outputs) if self.from_logits else 1.0 - outputs
         return np.concatenate([first, outputs], axis=1)
 
     def _are_valid(self, outputs: Floats) -> Masks:
-        """Return for each row whether it is in [0, 1] and sums to one."""
+        """Return whether each row is in [0, 1] and sums to one."""
         return np.asarray(super()._are_valid(outputs) & (np.abs(outputs.sum(axis=1) - 1) < ROUNDING))
 
     def _diagnose(self, row: Floats) -> tuple[Floats, str]:
         was_widened = len(row) == 2 and row.sum() == 1 and row.min() < 0
         if super()._are_valid(row[None])[0]:
-            return row, "output='label-probability' if several labels may be true together"
+            return row, "output='label-probability' for independent labels"
         return row[1:] if was_widened else row, "output='logit' if they are logits"
 
     def followed_scores(self, outputs: Tensor, scale: Scale) -> Tensor:
@@ -185,7 +186,7 @@ class Classes(Probabilities):
         return n_columns - 1
 
     def margins(self, outputs: Tensor, decided: Tensor, toward: Tensor, sides: Tensor) -> Tensor:
-        """Return differences of logits to each other class; or of the largest other logit to `toward`'s."""
+        """Return logit differences to each other class, or from the largest other logit to `toward`'s."""
         import torch
 
         logits = self._tensor_logits(outputs)
@@ -196,7 +197,7 @@ class Classes(Probabilities):
         return torch.where(toward >= 0, to_target, to_any)
 
     def decided_logits(self, outputs: Tensor, decided: Tensor, toward: Tensor, sides: Tensor) -> Tensor:
-        """Return the logit of the predicted class; or minus the logit of `toward`."""
+        """Return the logit of the predicted class, or minus the logit of `toward`."""
         import torch
 
         logits = self._tensor_logits(outputs)
@@ -216,7 +217,7 @@ class Classes(Probabilities):
 
 @dataclass(frozen=True)
 class Labels(Probabilities):
-    """Probabilities of independent labels, or logits whose sigmoid gives them."""
+    """Probabilities of independent labels, or logits whose sigmoid yields them."""
 
     kind = "label"
     plural = "labels"
@@ -231,13 +232,13 @@ class Labels(Probabilities):
         return outputs if self.from_logits else log_odds(outputs)
 
     def log_probabilities(self, outputs: Floats) -> Floats:
-        """Return log-probabilities, directly from logits if the model answers with them."""
+        """Return log-probabilities, directly from logits if the model returns them."""
         if self.from_logits:
             return np.asarray(-np.logaddexp(0, -outputs))
         return np.asarray(np.log(np.clip(outputs, TINY, None)))
 
     def same_decision(self, values: Floats, prediction: Floats, target: int) -> Masks:
-        """Return for each row whether the target's probability is on the same side of 0.5."""
+        """Return whether each row's target probability is on the same side of 0.5."""
         return np.asarray((values[:, target] >= 0.5) == (prediction[target] >= 0.5))
 
     def _diagnose(self, row: Floats) -> tuple[Floats, str]:
@@ -254,7 +255,7 @@ class Labels(Probabilities):
         return logsigmoid(outputs.float()) if self.from_logits else outputs.float().clamp_min(TINY).log()
 
     def _tensor_log_odds(self, outputs: Tensor) -> Tensor:
-        """Return the log-odds from a tensor of outputs, finite also for a probability of 1 in float32."""
+        """Return the log-odds from a tensor of outputs, finite even for a probability of 1 in float32."""
         import torch
 
         outputs = outputs.float()
@@ -299,6 +300,6 @@ def softmax(logits: Floats) -> Floats:
 
 
 def log_odds(probabilities: Floats) -> Floats:
-    """Return log-odds, clipped where a probability is 0 or 1."""
+    """Return log-odds, clipped at probabilities of 0 and 1."""
     p = np.clip(probabilities, TINY, 1 - TINY)
     return np.asarray(np.log(p) - np.log1p(-p))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class PlainValues(Output):
     """Numbers that are not probabilities, with a `unit`.
 
-    The objective is the closeness of a value to the value for the whole input.
+    The objective is the closeness to the value for the whole input.
     """
 
     unit: str = ""
@@ -28,8 +28,8 @@ class PlainValues(Output):
     plural = "values"
     name = "value"
     no_decision = (
-        "This method asks whether the decision stays the same, but a plain value is no decision: "
-        "choose one that asks how much the value changes, such as parallel-local-search or kernel-shap."
+        "This method compares decisions, but a plain value is not a decision: choose a method that measures "
+        "changes of the value, such as parallel-local-search or kernel-shap."
     )
 
     def natural(self, outputs: Floats) -> Floats:
@@ -45,7 +45,7 @@ class PlainValues(Output):
         return np.asarray(-np.abs(values[:, target] - prediction[target]))
 
     def importance(self, scores: Floats) -> Floats:
-        """Return magnitudes: a feature that lowers the value matters as much as one that raises it."""
+        """Return magnitudes: features that lower the value matter as much as those that raise it."""
         return np.abs(scores)
 
     def same_decision(self, values: Floats, prediction: Floats, target: int) -> Masks:

@@ -54,7 +54,7 @@ class FromBackground(NeedsBackground, Removal):
 
     The prediction is averaged over `rows` background rows, drawn once per seed. All masks and inputs share
     them, so a column that the model ignores scores exactly 0. A background with at most `rows` rows is used
-    completely, and the result is not random.
+    in full, and the result is not random.
 
     Parameters
     ----------
@@ -124,9 +124,9 @@ class UniformNoise(NeedsBackground, Removal):
     def check(self, input: ArrayInput) -> None:
         """Raise a `SettingError` for table columns that are not numeric."""
         super().check(input)
-        if others := input.without_numbers():
+        if categorical := input.without_numbers():
             raise SettingError(
-                f"The removal 'uniform-noise' needs numeric columns, got {', '.join(others)}: "
+                f"The removal 'uniform-noise' needs numeric columns, got {', '.join(categorical)}: "
                 "use 'background' instead."
             )
 
@@ -165,11 +165,10 @@ class Constant(Removal):
     def check(self, input: ArrayInput) -> None:
         """Raise a `SettingError` for table columns that are not numeric."""
         super().check(input)
-        if others := input.without_numbers():
+        if categorical := input.without_numbers():
             raise SettingError(
                 f"The removal 'constant' sets removed columns to {self.value:g}, but these columns are not "
-                f"numeric: {', '.join(others)}. Pass some rows of the training data to "
-                "wrap(…, background=rows)."
+                f"numeric: {', '.join(categorical)}. Pass some training rows to wrap(…, background=rows)."
             )
 
     def __call__(self, input: ArrayInput, masks: Masks, seed: int) -> Array:

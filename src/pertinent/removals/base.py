@@ -44,7 +44,7 @@ class TokenRows:
     zeroed
         Boolean mask of the word embeddings that are set to zero (rows, length), or ``None``.
     renumber
-        Whether masked tokens are cut out and the others get consecutive positions.
+        Whether masked tokens are dropped and the others get consecutive positions.
     """
 
     tokens: Tokens
@@ -70,7 +70,7 @@ class TokenRows:
         return int(rows[0]) if len(rows) else None
 
     def windows(self) -> list[TokenRows]:
-        """Return the rows of each window of the text; a list of only these rows if it has one window."""
+        """Return the rows of each window of the text, or a list of only these rows for a single window."""
         if not self.tokens.lengths:
             return [self]
         return [
@@ -143,7 +143,7 @@ class Removal(Settings, ABC):
         return self
 
     def settings(self, model: Model) -> dict[str, Any]:
-        """Return the settings that recreate this removal when it is bound to the model."""
+        """Return the settings that recreate this removal when bound to the model."""
         return changed_settings(self)
 
     @classmethod
@@ -157,7 +157,7 @@ class Removal(Settings, ABC):
         """Raise a `SettingError` if this removal does not support the input."""
         if not isinstance(input, self.inputs):
             raise SettingError(
-                f"The removal {self.name!r} is for {' and '.join(self.kinds())}, but the input is "
+                f"The removal {self.name!r} supports {' and '.join(self.kinds())}, but the input is "
                 f"{input.kind}; choose from {', '.join(removals.for_kind(input.kind))}."
             )
 

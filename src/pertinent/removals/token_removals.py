@@ -64,7 +64,7 @@ class SliceOut(Removal):
     """Hase et al. 2021, Sec. 5: the kept tokens as a shorter text, with consecutive positions."""
 
     inputs = TextInput
-    summary = "cut out, and the rest is joined (Hase et al. 2021)"
+    summary = "dropped, and the rest is joined (Hase et al. 2021)"
     hides = "tokens and positions"
 
     def __call__(self, input: TextInput, masks: Masks, seed: int) -> Rows:
@@ -95,7 +95,7 @@ class MaskToken(Removal):
         """Raise a `SettingError` if a transformer's tokenizer has no mask token."""
         super().check(input)
         if input.tokens is not None and input.tokens.mask_id is None:
-            raise SettingError("The removal 'mask-token' needs a tokenizer that has a mask token.")
+            raise SettingError("The removal 'mask-token' needs a tokenizer with a mask token.")
 
     def __call__(self, input: TextInput, masks: Masks, seed: int) -> Rows:
         """Return one row per mask, as long as the text."""
@@ -107,15 +107,15 @@ class MaskToken(Removal):
 @removals.register("pad-token")
 @dataclass(frozen=True)
 class PadToken(TokenRemoval):
-    """Each removed token is replaced by the padding token, which stays visible to attention."""
+    """Each removed token is replaced by the padding token, which remains visible to attention."""
 
-    summary = "replaced by the padding token, attention left on"
+    summary = "replaced by the padding token, which stays visible to attention"
 
     def check(self, input: TextInput) -> None:
         """Raise a `SettingError` if the tokenizer has no padding token."""
         super().check(input)
         if self.tokens_of(input).pad_id is None:
-            raise SettingError("The removal 'pad-token' needs a tokenizer that has a padding token.")
+            raise SettingError("The removal 'pad-token' needs a tokenizer with a padding token.")
 
     def __call__(self, input: TextInput, masks: Masks, seed: int) -> TokenRows:
         """Return one row per mask, as long as the text."""
@@ -210,7 +210,7 @@ class RandomToken(TokenRemoval):
 
 
 _MASKED_LM = "pertinent.models.tokens.masked_lm"
-"""Module that needs torch, and is imported only if there is a filler."""
+"""A module that needs torch, imported only if there is a filler."""
 
 
 @removals.register("marginalize")
@@ -224,7 +224,7 @@ class Marginalize(TokenRemoval):
     Parameters
     ----------
     filler
-        The masked language model: a pair of model and tokenizer, or a folder in transformers' format. Its
+        Masked language model: a pair of model and tokenizer, or a folder in transformers' format. Its
         vocabulary must be that of the explained model.
     samples
         Fillings drawn per mask.
@@ -247,7 +247,7 @@ class Marginalize(TokenRemoval):
             require(len(self.filler) == 2, "filler", "a pair or a folder", f"{len(self.filler)} items")
             object.__setattr__(self, "filler", resolve_name(f"{_MASKED_LM}:Filler")(*self.filler))
         is_folder = self.filler is None or isinstance(self.filler, str | Path)
-        must = "a pair (masked language model, its tokenizer) or a folder"
+        must = "a pair (masked language model, tokenizer) or a folder"
         require(is_folder or hasattr(self.filler, "check_vocabulary"), "filler", must, self.filler)
 
     def bind(self, model: Model) -> Marginalize:
@@ -274,7 +274,7 @@ class Marginalize(TokenRemoval):
         if self.filler is None:
             raise SettingError(
                 "The removal 'marginalize' needs a masked language model: "
-                "pass Marginalize(filler=(model, tokenizer)) or the name of a folder."
+                "pass Marginalize(filler=(model, tokenizer)) or a folder."
             )
         longest, length = self.filler.max_length, self.tokens_of(input).longest
         if length > longest:
@@ -301,7 +301,7 @@ class Marginalize(TokenRemoval):
 
 
 def _filler_context(tokens: Tokens) -> tuple[Tokens, list[Ints]]:
-    """Return the tokens that the filler reads, and their positions in each copy among all tokens.
+    """Return the tokens that the filler reads, and each copy's positions among all tokens.
 
     The filler reads all tokens of a text, but not the answer to a prompt, which would reveal removed tokens.
     A prompt with a contrast occurs twice: before the answer and before its rival.

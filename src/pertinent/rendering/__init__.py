@@ -16,17 +16,17 @@ _FUNCTIONS = {
     "Attacks": "tables.show_attacks",
     "Diagnostic": "tables.show_diagnostic",
 }
-"""The function that shows each class; it has the same name in `terminal/`, `html/` and `plots/`."""
+"""Name of the function that shows each class, in `terminal/`, `html/` and `plots/`."""
 
 _TABLES = {
     "terminal": ("Evaluation", "Attacks", "Diagnostic", "Importance", "Catalogue"),
     "html": ("Evaluation", "Attacks", "Diagnostic"),
 }
-"""The classes that are shown as tables, by form."""
+"""Classes that are shown as tables, by form."""
 
 
 def show(result: Any, form: Form, *args: Any, **options: Any) -> Any:
-    """Return a result in one of the forms; import only the module that draws it."""
+    """Return a result in one of the forms, importing only the module that draws it."""
     if form in ("markdown", "latex"):
         return getattr(import_module("pertinent.rendering.text_tables"), form)(result)
     if form in ("interactions", "waterfall", "curves", "pareto"):

@@ -68,7 +68,7 @@ def _powers(low: float, high: float) -> list[float]:
 def label_rows(boxes: Sequence[tuple[float, float, float]], line: float) -> list[int]:
     """Return the number of lines by which each label moves up to avoid overlap with earlier labels.
 
-    A box is the (left, right, height) of a label; `line` is the distance of two lines.
+    A box is the (left, right, height) of a label; `line` is the distance between lines.
 
     >>> label_rows([(0, 50, 0), (20, 70, 1), (90, 120, 0), (60, 100, 0)], line=10)
     [0, 1, 0, 3]

@@ -1,4 +1,4 @@
-"""Explanations and failures grouped by input, with the number that each input has in every report."""
+"""Explanations and failures grouped by input, with the number used for each input in all reports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LISTED = 5
 
 @dataclass(frozen=True)
 class Explained:
-    """The explanations of one input; `same_as` is the number of an earlier input with the same content."""
+    """The explanations of one input; `same_as` is the number of an earlier input with equal content."""
 
     explanations: tuple[Explanation, ...]
     number: int
@@ -44,7 +44,7 @@ def name_of(result: Explanation | Failure) -> str:
 def by_input(explanations: Iterable[Explanation]) -> list[Explained]:
     """Group explanations by input, in the order of the inputs.
 
-    Explanations of separate runs may have the same index, so the contents of inputs are compared, too. If
+    Explanations of separate runs may share an index, so the contents of inputs are also compared. If
     different inputs share an index, all inputs are numbered consecutively.
     """
     groups: dict[tuple[int, Hashable], list[Explanation]] = {}
@@ -91,7 +91,7 @@ def failure_lines(failures: Iterable[tuple[str, str]], most: int | None = None) 
 
 
 def named(failures: Iterable[Failure]) -> Iterator[tuple[str, str]]:
-    """Yield the name of each failed input, and the reason."""
+    """Yield the name of each failed input, with the reason."""
     return ((name_of(failure), str(failure)) for failure in failures)
 
 

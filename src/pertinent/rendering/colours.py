@@ -17,7 +17,7 @@ from pertinent.errors import unknown
 
 @dataclass(frozen=True)
 class Surface:
-    """A background, a text colour that is readable on all others, and the ends of the scale."""
+    """A background, a text colour that is readable on the whole scale, and the ends of the scale."""
 
     ground: str
     ink: str
@@ -32,16 +32,16 @@ class Look:
     Attributes
     ----------
     colours
-        The name of a matplotlib colour map for heat maps from −1 to 1; by default blue to orange, more
+        Name of a matplotlib colour map for heat maps from −1 to 1; by default blue to orange, more
         transparent for smaller scores.
     opacity
-        The opacity of a heat map over its image, from 0 to 1; by default 0.75 for the largest score.
+        Opacity of a heat map over its image, from 0 to 1; by default 0.75 for the largest score.
     compact
         Whether pictures are small, as on a page of many inputs.
     interactive
         Whether features and classes can be clicked, as on the web page.
     folds
-        Whether unimportant stretches of long texts are folded.
+        Whether to fold unimportant stretches of long texts.
     """
 
     colours: str | None = None
@@ -51,7 +51,7 @@ class Look:
     folds: bool = True
 
     def layer(self, share: Floats) -> Array:
-        """Return shares in [−1, 1] as a layer of colour over a picture, bytes (…, red green blue alpha)."""
+        """Return shares in [−1, 1] as a layer of colour over a picture: bytes (…, red green blue alpha)."""
         opacity = _OPACITY if self.opacity is None else self.opacity
         if self.colours is not None:
             coloured = np.array(self.scale()((share + 1) / 2, bytes=True))
@@ -78,7 +78,7 @@ MARKS = np.array(list("=-.+#"))
 """Characters for shares in output without colour: strongly against, against, weak, for, strongly for."""
 
 _MARKS_FROM = (-0.5, -0.1, 0.1, 0.5)
-"""Lower bounds of the shares of the second to the last mark."""
+"""Lower bounds of the shares for the second to the last mark."""
 
 NEUTRAL = "#c9ccd2"
 LIGHT = Surface(ground="#ffffff", ink="#1b1d22", support="#f0862a", against="#5a9bd8")
@@ -86,7 +86,7 @@ DARK = Surface(ground="#1b1d22", ink="#f4f5f7", support="#a8550a", against="#2b6
 
 
 def shares(scores: Floats, floor: float = 0.0) -> Floats:
-    """Return scores divided by the largest magnitude, in [−1, 1]; zeros if that is at most `floor`.
+    """Return scores divided by the largest magnitude, in [−1, 1]; zeros if it is at most `floor`.
 
     >>> shares(np.array([2.0, -1.0, 0.0]))
     array([ 1. , -0.5,  0. ])
@@ -97,9 +97,9 @@ def shares(scores: Floats, floor: float = 0.0) -> Floats:
 
 
 def full_colour(share: Floats) -> float:
-    """Return the share from which a heat map has its full colour, so that outliers do not fade the rest.
+    """Return the share at which a heat map reaches full colour, so that outliers do not fade the rest.
 
-    It is 1 for up to 50 features with a score, and the 99th percentile of their magnitudes for more.
+    It is 1 for up to 50 features with a score, and the 99th percentile of the magnitudes for more.
     """
     size = np.abs(share[share != 0])
     return float(np.quantile(size, 0.99)) if len(size) > _MANY else 1.0

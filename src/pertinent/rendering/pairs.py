@@ -15,7 +15,7 @@ from pertinent.results.explanation import Explanation
 from pertinent.results.interactions import interactions_of, strongest_pairs, strongest_triples, triples_of
 
 TOP = 8
-"""Number of pairs that are listed or drawn."""
+"""Number of pairs to list or draw."""
 
 TOP_TRIPLES = 3
 _LONGEST = 18
@@ -47,7 +47,7 @@ def error_of(e: Explanation, i: int, j: int) -> float | None:
 
 
 def error_text(e: Explanation, i: int, j: int) -> str:
-    """Return the standard error of an interaction, as ``± 0.010``; empty without one."""
+    """Return the standard error of an interaction, as ``± 0.010``; empty if unknown."""
     error = error_of(e, i, j)
     return "" if error is None else f"± {error:{say.number_format(interactions_of(e))}}"
 
@@ -77,7 +77,10 @@ def directions(e: Explanation) -> tuple[str, str]:
     """Return the meaning of a positive and of a negative interaction."""
     raises, lowers = ("raise", "lower") if e.output.kind == "value" else ("support", "oppose")
     name = e.target_name
-    return f"together they {raises} {name} more than apart", f"together they {lowers} {name} more than apart"
+    return (
+        f"together they {raises} {name} more than separately",
+        f"together they {lowers} {name} more than separately",
+    )
 
 
 @dataclass(frozen=True)
@@ -116,18 +119,18 @@ class Arcs:
 
 
 def arcs(e: Explanation, top: int = TOP, widest: int = 80) -> Arcs:
-    """Return the features in their order, and arcs for the strongest pairs, the weakest first.
+    """Return the features in order, and arcs for the strongest pairs, weakest first.
 
-    If the features together are wider than `widest` characters, only features in pairs are shown, with gaps.
+    If the features are wider than `widest` characters, only features in pairs are shown, with gaps.
     """
     strongest, share = shown_pairs(e, top), relative_interactions(e)
     names = [say.clipped(name, _LONGEST) for name in e.features]
-    kept = list(range(len(names)))
+    features = list(range(len(names)))
     if sum(cell_len(name) + 1 for name in names) > widest:
-        kept = sorted(set(strongest.ravel().tolist()))
+        features = sorted(set(strongest.ravel().tolist()))
     words: list[Word] = []
     start, last = 0.0, -1
-    for feature in [*kept, len(names)]:
+    for feature in [*features, len(names)]:
         parts: list[tuple[str, int | None]] = [(_GAP, None)] if feature > last + 1 else []
         parts += [(names[feature], feature)] if feature < len(names) else []
         for text, index in parts:
@@ -141,6 +144,6 @@ def arcs(e: Explanation, top: int = TOP, widest: int = 80) -> Arcs:
 
 
 def joined_features(e: Explanation, top: int) -> list[int]:
-    """Return up to `top` features of the strongest pairs, in their order."""
+    """Return up to `top` features of the strongest pairs, in input order."""
     ranked = dict.fromkeys(strongest_pairs(e).ravel().tolist())
     return sorted(list(ranked)[:top])

@@ -1,4 +1,4 @@
-"""Panels: the drawn parts of an explanation, or of several classes on one colour scale."""
+"""Panels: the drawable data of an explanation, or of several classes on one colour scale."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SEVERAL = {"class": "classes", "label": "labels", "value": "values"}
 
 @dataclass(frozen=True)
 class Panel:
-    """The drawn parts of one explanation.
+    """The drawable data of one explanation.
 
     `share` is the colour of each feature, in [−1, 1]; `marked` features are underlined or outlined; `shown`
     features have a bar.
@@ -54,7 +54,7 @@ def panel(
 
 
 def clipping(e: Explanation) -> str:
-    """Return how many scores exceed the colour scale; empty if none does."""
+    """Return how many scores exceed the colour scale; empty if there are none."""
     share = say.coloured_scores(e)
     full = full_colour(share)
     beyond = int((np.abs(share) > full).sum())
@@ -72,7 +72,7 @@ def class_panels(classes: ByClass, top: int | None = None, look: Look | None = N
 
 
 def largest(classes: ByClass) -> float:
-    """Return the score with the full colour."""
+    """Return the score at full colour."""
     return float(np.abs(_finite(classes)).max(initial=0.0)) * _full(classes)
 
 
@@ -82,13 +82,13 @@ def is_clipped(classes: ByClass) -> bool:
 
 
 def title(classes: ByClass) -> str:
-    """Return the classes that are shown, as ``for each class`` or ``for 5 of 10 classes``."""
+    """Return the number of classes shown, as ``for each class`` or ``for 5 of 10 classes``."""
     kind, n, shown = classes[0].output.kind, len(classes[0].classes), len(classes)
     return f"for each {kind}" if shown == n else f"for {shown:,} of {n:,} {_SEVERAL[kind]}"
 
 
 def directions(classes: ByClass) -> tuple[str, str]:
-    """Return the meaning of the supporting and of the opposing colour."""
+    """Return the meaning of the supporting and the opposing colour."""
     kind = classes[0].output.kind
     if kind == "value":
         return "raises the value", "lowers the value"
@@ -113,7 +113,7 @@ def _full(classes: ByClass) -> float:
 
 
 def _shown(classes: ByClass, top: int | None) -> list[Ints]:
-    """Return the features with bars for each class; the same for all classes of a list."""
+    """Return the features with bars for each class; all classes of a list share them."""
     if drawing_of(classes[0].input).lists_features:
         size = np.abs(_finite(classes)).max(axis=0)
         return [np.sort(np.argsort(-size, kind="stable")[: top or _TOP_LISTED])] * len(classes)

@@ -1,4 +1,4 @@
-"""Data of pictures in all forms: waterfall steps, curves by sparsity, beeswarm offsets."""
+"""Picture data shared by all forms: waterfall steps, curves by sparsity, beeswarm offsets."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from pertinent.results.explanation import Explanation
 from pertinent.stats import Interval
 
 _STRIPES = 40
-"""Number of stripes across a beeswarm; points in one stripe are spread out."""
+"""Number of stripes across a beeswarm; points in the same stripe are spread out."""
 
 
 @dataclass(frozen=True)
 class WaterfallSteps:
     """The steps of additive scores from the base value to the prediction.
 
-    `ends` are the start of each step, and the end of the last one; `texts` are the base value, each step, and
+    `ends` holds the start of each step and the end of the last one; `texts` the base value, each step, and
     the end.
     """
 
@@ -37,16 +37,16 @@ class WaterfallSteps:
 
 
 def has_steps(e: Explanation) -> bool:
-    """Return whether the scores are measurable and add up to the prediction."""
+    """Return whether the scores are measurable and sum to the prediction."""
     largest = float(np.abs(np.nan_to_num(e.scores)).max(initial=0.0))
     return e.base_values is not None and largest > say.unmeasurable(e)
 
 
 def waterfall_steps(e: Explanation, top: int = 10) -> WaterfallSteps:
-    """Return the steps of the `top` features, and one step for all others."""
+    """Return the steps of the `top` features, and one step for the rest."""
     if e.base_values is None:
         raise SettingError(
-            f"A waterfall needs scores that add up to the prediction, but those of {e.method!r} do not: "
+            f"A waterfall needs scores that sum to the prediction, but those of {e.method!r} do not: "
             "choose a method such as 'shapley', 'kernel-shap' or 'tree-shap'."
         )
     order = np.argsort(-np.abs(e.scores), kind="stable")
@@ -69,7 +69,7 @@ Curves: TypeAlias = dict[str, dict[str, list[tuple[float, Interval]]]]
 
 
 def curves_by_sparsity(evaluation: Evaluation) -> Curves:
-    """Return the curves of the metrics that were measured at several sparsities."""
+    """Return the curves of the metrics measured at several sparsities."""
     return _curves(evaluation.summary(by_sparsity=True))
 
 
@@ -94,7 +94,7 @@ def _curves(points: Iterable[tuple[str, str, float | None, Interval]]) -> Curves
 
 
 def spread(scores: Floats, low: float, high: float) -> Floats:
-    """Return the vertical offset of each point of a beeswarm, which separates nearly equal scores.
+    """Return the vertical offset of each point in a beeswarm, which separates nearly equal scores.
 
     >>> spread(np.array([0.5, 0.5, 0.5, 0.1]), 0.0, 1.0)
     array([ 0.  ,  0.06, -0.06,  0.  ])

@@ -1,4 +1,4 @@
-"""Tables of results: one model, drawn in the terminal, in HTML, and as Markdown and LaTeX."""
+"""Tables of results: one model drawn in the terminal, in HTML, and as Markdown and LaTeX."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Tone: TypeAlias = Literal["", "quiet", "caution", "alarm"]
 SIGNIFICANT = 0.05
 
 _NAMED = 6
-"""Number of features of a set, and of those that changed, that are named."""
+"""Number of features to name in a set, and among those that changed."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Cell:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Return the bounds of the interval; the mean twice if it has none."""
+        """Return the bounds of the interval; the mean twice if there is no interval."""
         assert self.interval is not None
         i = self.interval
         return (i.low, i.high) if i.bounds else (i.mean, i.mean)
@@ -50,7 +50,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """The heading of a column; an arrow says which values are `better`, ``"lower"`` or ``"higher"``."""
+    """A column heading; an arrow shows whether ``"lower"`` or ``"higher"`` values are `better`."""
 
     title: str
     is_number: bool = False
@@ -64,7 +64,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table with its title, warnings, notes on how to read it, and an answer in words."""
+    """A table with its title, warnings, notes on how to read it, and a conclusion in words."""
 
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell]]
@@ -76,7 +76,7 @@ class Table:
 
 @singledispatch
 def tables_of(result: Any) -> list[Table]:
-    """Return the tables that show a result."""
+    """Return the tables for a result."""
     raise NotImplementedError(type(result))
 
 
@@ -96,7 +96,7 @@ def _(evaluation: Evaluation) -> list[Table]:
 
 
 def summarize(evaluation: Evaluation) -> tuple[dict[tuple[str, str], Cell], dict[str, list[str]]]:
-    """Return a cell for each method and metric, and the methods by metric, the best first."""
+    """Return a cell for each method and metric, and the methods by metric, best first."""
     cells = {
         (method, metric): Cell(measure_text(i.mean), i.bounds, interval=i)
         for method, metric, _, i in evaluation.summary()
@@ -113,7 +113,7 @@ def summarize(evaluation: Evaluation) -> tuple[dict[tuple[str, str], Cell], dict
 
 
 def evaluation_caption(evaluation: Evaluation) -> str:
-    """Return over how many inputs and seeds an evaluation averages."""
+    """Return the numbers of inputs and seeds that an evaluation averages over."""
     intervals = [i for _, _, _, i in evaluation.summary()]
     counts = sorted({i.n for i in intervals})
     inputs = "–".join(f"{n:,}" for n in dict.fromkeys((counts[0], counts[-1]))) if counts else "no"
@@ -124,9 +124,9 @@ def evaluation_caption(evaluation: Evaluation) -> str:
 
 
 def _comparisons(evaluation: Evaluation, rankings: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield whether the best method of each metric differs from the next, over the inputs of both.
+    """Yield whether the best method of each metric differs from the next best, on their common inputs.
 
-    Any method could have been the next: p-values are corrected for the comparisons with all other methods.
+    Any method could have been next, so p-values are corrected for the comparisons with all other methods.
     """
     names = [(best, other, metric) for metric, (best, *others) in rankings.items() for other in others]
     differences = {name: evaluation.difference(*name) for name in names}
@@ -138,7 +138,7 @@ def _comparisons(evaluation: Evaluation, rankings: Mapping[str, Sequence[str]]) 
             verb = "differs" if difference.p_value < SIGNIFICANT else "may not differ"
             yield f"{metric}: {best} {verb} from {following}, the next best ({difference.p_text})"
         elif differences[best, following, metric].n > 1:
-            yield f"{FEWEST} inputs are needed to say whether methods differ"
+            yield f"at least {FEWEST} inputs are needed to compare methods"
 
 
 @tables_of.register
@@ -165,7 +165,7 @@ def attack_cells(attacked: Attacked) -> Iterator[list[Cell]]:
 
 
 def attack_notes(attacks: Attacks) -> list[str]:
-    """Return what the radii are, and which inputs failed."""
+    """Return the meaning of the radii, and the failed inputs."""
     targets = {attacked.toward for attacked in attacks} - {None}
     aim = f"to {', '.join(map(repr, sorted(map(str, targets))))}" if targets else "to any other class"
     norms = ", ".join(sorted({attacked.norm for attacked in attacks}))
@@ -184,7 +184,7 @@ def _members(attacked: Attacked, i: int) -> str:
 
 
 def _changes(attacked: Attacked, i: int) -> str:
-    """Return the features whose values changed most, relative to the original values."""
+    """Return the features whose values changed most, relative to their original values."""
     input, before = attacked.input, attacked.input.value_texts()
     if before is None or not attacked.succeeded[i] or not isinstance(input, ArrayInput):
         return ""
@@ -234,20 +234,21 @@ def _(importance: Importance) -> list[Table]:
 
 
 def importance_caption(importance: Importance, *, of_points: bool = False) -> str:
-    """Return what the numbers or points are, and how many features are not shown."""
+    """Return the meaning of the numbers or points, and the number of omitted features."""
     n, left = sum(importance.sizes.values()), importance.n_features - len(importance.features)
     rest = f" {left:,} less important feature{'s are' if left > 1 else ' is'} not shown." if left > 0 else ""
     targets = set(importance.targets.values())
     target = targets.pop() if len(targets) == 1 else None
     if not importance.is_signed:
-        rest = f" The scores are for several classes, so only their sizes are averaged.{rest}"
+        rest = f" The scores are for several classes, so only their magnitudes are averaged.{rest}"
     scores_for = f" for {visible(target)}" if target else ""
     if of_points:
         return f"The score of each feature{scores_for} in each of {n:,} explanations.{rest}"
     several = len(importance.groups) > 1
     sizes = ", ".join(f"{name}: {size:,}" for name, size in importance.sizes.items()) if several else f"{n:,}"
     return (
-        f"Mean size of the scores{scores_for} over all explanations ({sizes}), 95% bootstrap intervals.{rest}"
+        f"Mean magnitude of the scores{scores_for} over all explanations ({sizes}), "
+        f"95% bootstrap intervals.{rest}"
     )
 
 

@@ -20,7 +20,7 @@ _LATEX = {each: f"\\{each}" for each in "&%$#_{}"} | {
 
 
 def markdown(result: Any) -> str:
-    """Return a table of means with intervals, with its notes below."""
+    """Return a table of means with intervals, followed by its notes."""
     (table,) = tables_of(result)
     return "\n\n".join([markdown_table(table), *map(escape_markdown, table.notes)])
 
@@ -33,7 +33,7 @@ def markdown_table(table: Table) -> str:
 
 
 def latex(result: Any) -> str:
-    """Return a ``tabular`` with the rules of ``booktabs``; the notes are comments."""
+    """Return a ``tabular`` with ``booktabs`` rules; the notes are comments."""
     (table,) = tables_of(result)
     head, *rows = (" & ".join(line) + r" \\" for line in _cells(table, _escape_latex, r"\textbf{{{}}}"))
     columns = "".join("r" if column.is_number else "l" for column in table.columns)
@@ -54,7 +54,7 @@ def _cells(table: Table, escape: Callable[[str], str], bold: str) -> list[list[s
 
 
 def escape_markdown(text: str) -> str:
-    """Return a text on one line without Markdown."""
+    """Return a text on one line with Markdown escaped."""
     return "".join(f"\\{each}" if each in r"\|*_`<[]" else each for each in visible(on_one_line(text)))
 
 

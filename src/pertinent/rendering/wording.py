@@ -1,4 +1,4 @@
-"""Texts and numbers of an explanation that all reports share."""
+"""Texts and numbers of an explanation, shared by all reports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pertinent.results.explanation import Explanation, most_likely
 
 FEW_CLASSES = 10
 _UNMEASURABLE = 1e-6
-"""Share of the prediction below which scores are considered rounding errors of the model."""
+"""Share of the prediction below which scores count as rounding errors of the model."""
 
 _UNLISTED = {"class": "less likely classes", "label": "less likely labels", "value": "other values"}
 _ARROWS = {"lower": "↓", "higher": "↑"}
@@ -45,12 +45,12 @@ def facts(explanation: Explanation) -> dict[str, str]:
 
 
 def predicted(explanation: Explanation) -> int:
-    """Return the column of the predicted class, or of the first value."""
+    """Return the column of the predicted class, or the first value."""
     return explanation.prediction.column
 
 
 def amount(explanation: Explanation, column: int, values: Floats | None = None) -> str:
-    """Return the model's output for a column, as ``93.1%`` or ``2.31 m``, or that of other `values`."""
+    """Return the model's output for a column, as ``93.1%`` or ``2.31 m``; optionally of other `values`."""
     e = explanation
     value = float((e.prediction.values if values is None else values)[column])
     described = e.output.describe(value)
@@ -64,7 +64,7 @@ def amount(explanation: Explanation, column: int, values: Floats | None = None) 
 
 
 def uninformative_reason(explanation: Explanation) -> str | None:
-    """Return why the scores are uninformative; ``None`` if they differ measurably between features."""
+    """Return why the scores are uninformative; ``None`` if features differ measurably."""
     scores, floor = np.nan_to_num(explanation.scores), unmeasurable(explanation)
     largest = float(np.abs(scores).max(initial=0.0))
     if largest <= floor:
@@ -82,17 +82,17 @@ def relative_scores(explanation: Explanation) -> Floats:
 def coloured_scores(explanation: Explanation) -> Floats:
     """Return the relative scores with the signs of the colours in a picture.
 
-    A method with pertinence has positive values for present features, and negative ones for absent features.
+    For a method with pertinence, present features have positive values and absent features negative ones.
     """
     share, pertinence = relative_scores(explanation), explanation.pertinence
     return share if pertinence is None else np.maximum(share, 0) * pertinence
 
 
 def directions(explanation: Explanation) -> tuple[str, str]:
-    """Return the meaning of the supporting and of the opposing colour."""
+    """Return the meaning of the supporting and the opposing colour."""
     name = explanation.target_name
     if explanation.pertinence is not None:
-        towards, away = "present, must go", "absent, must come"
+        towards, away = "present, must go", "absent, must appear"
         if explanation.input.value_texts() is not None:  # values change, words are present or absent
             towards, away = "towards its absent value", "away from its absent value"
         target = attack_target(explanation)
@@ -109,7 +109,7 @@ def directions(explanation: Explanation) -> tuple[str, str]:
 
 
 def _more_is_better(explanation: Explanation) -> bool:
-    """Return whether a larger output supports the decision, which is false for plain values."""
+    """Return whether a larger output supports the decision, which is not the case for plain values."""
     return explanation.output.kind != "value" or isinstance(explanation.output, LogLikelihoods)
 
 
@@ -126,7 +126,7 @@ def has_two_sides(explanation: Explanation) -> bool:
 
 
 def attack_target(explanation: Explanation) -> str:
-    """Return the target class of an attack, or ``another class`` for an untargeted attack."""
+    """Return the target class of an attack; ``another class`` if it is untargeted."""
     toward, classes = explanation.settings.get("toward"), explanation.classes
     if toward is None:
         return "another class"
@@ -137,7 +137,7 @@ def attack_target(explanation: Explanation) -> str:
 
 
 def side(explanation: Explanation, feature: int) -> Literal["support", "against", "plain"]:
-    """Return the colour of a feature's bar; plain for a feature that an attack does not need."""
+    """Return the colour of a feature's bar; plain if an attack does not need the feature."""
     pertinence = explanation.pertinence
     sign = explanation.scores[feature] if pertinence is None else pertinence[feature]
     return "support" if sign > 0 else "plain" if pertinence is not None and sign == 0 else "against"
@@ -153,13 +153,13 @@ def pertinence_text(explanation: Explanation, feature: int) -> str:
 
 
 def listed_classes(explanation: Explanation) -> list[int]:
-    """Return the columns to list: all if they are few, else the most likely and the explained one."""
+    """Return the columns to list: all if there are few, else the most likely and the explained column."""
     n = len(explanation.classes)
     return list(range(n)) if n <= FEW_CLASSES else most_likely(explanation)
 
 
 def unlisted(explanation: Explanation) -> str:
-    """Return a count of the columns that are not listed, as ``and 995 less likely classes``."""
+    """Return the number of unlisted columns, as ``and 995 less likely classes``."""
     left = len(explanation.classes) - len(listed_classes(explanation))
     return f"and {left:,} {_UNLISTED[explanation.output.kind]}" if left else ""
 
@@ -203,7 +203,7 @@ def score_text(explanation: Explanation, feature: int, form: str = "") -> str:
 
 
 def error_text(explanation: Explanation, feature: int, form: str = "") -> str:
-    """Return the standard error of a score, as ``± 0.010``; empty without one."""
+    """Return the standard error of a score, as ``± 0.010``; empty if unknown."""
     error = error_of(explanation, feature)
     return "" if error is None else f"± {error:{form or number_format(explanation.scores)}}"
 
@@ -219,7 +219,7 @@ def number_format(values: Floats) -> str:
 
 
 def on_one_line(name: str) -> str:
-    """Return a name with white space collapsed, or its `repr` if nothing else is left."""
+    """Return a name with white space collapsed, or its `repr` if the result is empty."""
     return " ".join(name.split()) or repr(name)
 
 
@@ -259,20 +259,20 @@ def measured_sparsities(explanation: Explanation) -> list[float]:
 
 
 def arrow(better: str) -> str:
-    """Return ``↓`` if lower is better, ``↑`` if higher is, or an empty text."""
+    """Return ``↓`` if lower is better, ``↑`` if higher is better, or an empty text."""
     return _ARROWS.get(better, "")
 
 
 @dataclass(frozen=True)
 class ChosenSet:
-    """A set of a search, and the sparsities at which it was chosen."""
+    """A set chosen by a search, and the sparsities at which it was chosen."""
 
     sparsities: str
     mask: Masks
 
 
 def chosen_sets(explanation: Explanation) -> list[ChosenSet]:
-    """Return the distinct sets of a search, the smallest first."""
+    """Return the distinct sets of a search, smallest first."""
     sets: dict[bytes, tuple[list[str], Masks]] = {}
     for sparsity, mask in sorted(explanation.chosen.items()):
         sets.setdefault(mask.tobytes(), ([], mask))[0].append(f"{100 * sparsity:g}%")

@@ -20,8 +20,8 @@ from pertinent.results.base import ResultSequence
 
 
 def unattacked_note(names: Sequence[str]) -> str:
-    """Return the note on features without a value, which attacks do not change."""
-    return f"Not changed by attacks, because they have no value (NaN): {', '.join(names)}."
+    """Return the note on features without a value, which attacks cannot change."""
+    return f"Not changed by attacks because they have no value (NaN): {', '.join(names)}."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,20 +33,20 @@ class Attacked:
     input, index
         The input and its index.
     sets
-        The features that each attack could change, (sets, features).
+        Features that each attack could change (sets, features).
     radii
-        The norm of the smallest perturbation found for each set, infinite if none was found. For a table row
-        in standard deviations of the background's columns; for a text that of the word embeddings.
+        Norm of the smallest perturbation of each set, infinite if none was found. Table rows are measured in
+        standard deviations of the background's columns, texts by their word embeddings.
     changes
-        The perturbations, in the shape of the input; for a text (sets, tokens, width).
+        Perturbations in the shape of the input; for a text (sets, tokens, width).
     passes
-        The number of passes of the model in each attack; a backward pass counts as one.
+        Number of model passes in each attack; a backward pass counts as one.
     prediction, predicted
-        The model's output for the whole input, and the name of the predicted class.
+        Model output for the whole input, and the name of the predicted class.
     toward
-        The name of the target class of the attack; ``None`` for any other class.
+        Name of the target class of the attack; ``None`` for any other class.
     norm
-        The norm of a perturbation.
+        Norm that measures a perturbation.
     """
 
     input: Input = field(compare=False)
@@ -62,24 +62,24 @@ class Attacked:
 
     @property
     def succeeded(self) -> Masks:
-        """Return for which sets an attack was found, (sets,)."""
+        """Return which attacks succeeded (sets,)."""
         return np.isfinite(self.radii)
 
     @property
     def unattacked(self) -> tuple[str, ...]:
-        """Return the features of the sets that have no value (NaN), which are not changed."""
+        """Return the features in the sets that have no value (NaN) and are never changed."""
         members = {self.input.features[i] for i in np.flatnonzero(self.sets.any(axis=0))}
         return tuple(name for name in self.input.missing_features() if name in members)
 
     @property
     def perturbed(self) -> Array:
-        """Return the inputs after the attacks, (sets, …); unchanged where no attack was found."""
+        """Return the inputs after the attacks (sets, …); unchanged if the attack failed."""
         if not isinstance(self.input, ArrayInput):
             raise InputError("`perturbed` requires an image or a table row; for texts use `changes`.")
         return self.input.as_read(np.asarray(self.input.array + self.changes))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers, strings, lists and dicts; the radius of a set without attack is infinite."""
+        """Return plain numbers, strings, lists and dicts; the radius of a failed attack is infinite."""
         return {
             **encode(self),
             "changes": encode(self.changes),
@@ -89,7 +89,7 @@ class Attacked:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Attacked:
-        """Build the result from the output of `to_dict`; an `InputError` names an invalid field."""
+        """Create the result from the output of `to_dict`; an `InputError` names an invalid field."""
         data = PlainData(plain, "attacked")
         features, n = data.texts("features"), len(data.value("sets", list[Any]))
         input = input_from_dict(data.mapping("input"), features)
@@ -110,14 +110,14 @@ class Attacked:
 
 
 class Attacks(ResultSequence[Attacked]):
-    """Attacked inputs in their order, and the `failures` of the others."""
+    """Attacked inputs in order, and the `failures` of the others."""
 
     kind = "attacks"
     item_class = Attacked
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each set of each input: the features that could change, the radius, the passes."""
+        """Return a row for each set of each input: its features, the radius and the passes."""
         return [
             {
                 "input": each.index,
@@ -133,7 +133,7 @@ class Attacks(ResultSequence[Attacked]):
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers, strings, lists and dicts; the `rows` are for other readers than `read`."""
+        """Return plain numbers, strings, lists and dicts; the `rows` are for readers other than `read`."""
         return {"rows": self.rows, **super().to_dict()}
 
     def to_dataframe(self) -> Any:

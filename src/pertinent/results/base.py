@@ -26,15 +26,15 @@ Form: TypeAlias = Literal[
 
 
 class Result(ABC):
-    """Result that can be shown, converted, saved and read.
+    """Base class of results that can be shown, converted, saved and read.
 
-    A subclass defines `kind`, which names the format of its files, `to_dict`, `from_dict` and `to_dataframe`.
+    A subclass defines `kind`, the name of its file format, `to_dict`, `from_dict` and `to_dataframe`.
     `pertinent.rendering` defines how it is shown.
     """
 
     kind: ClassVar[str]
     suffixes: ClassVar[tuple[str, ...]] = (".json", ".csv")
-    """The suffixes of files that `save` writes; `read` reads all except ``.csv``."""
+    """Suffixes of files that `save` writes; `read` reads all except ``.csv``."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
@@ -43,7 +43,7 @@ class Result(ABC):
     @classmethod
     @abstractmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """Build the result from the output of `to_dict`; an `InputError` names an invalid field."""
+        """Create the result from the output of `to_dict`; an `InputError` names an invalid field."""
 
     @abstractmethod
     def to_dataframe(self) -> Any:
@@ -71,13 +71,13 @@ class Result(ABC):
     @classmethod
     @checked
     def read(cls, path: str | Path) -> Self:
-        """Read a JSON file that `save` wrote."""
+        """Read a JSON file written by `save`."""
         plain = read_json(Path(path))
         try:
             PlainData(plain, cls.kind).text("format", (cls.file_format(),))
             return cls.from_dict(plain)
         except InputError as error:
-            raise FileError(f"{str(path)!r} is damaged or holds no {cls.kind}: {error}") from error
+            raise FileError(f"{str(path)!r} is damaged or contains no {cls.kind}: {error}") from error
 
     def plot(self, *args: Any, **options: Any) -> Figure:
         """Return a matplotlib figure."""
@@ -85,7 +85,7 @@ class Result(ABC):
         return figure
 
     def to_html(self) -> str:
-        """Return an HTML fragment with its own style; all text in it is escaped."""
+        """Return an HTML fragment with inline styles; all text is escaped."""
         return str(display(self, "html"))
 
     def _repr_html_(self) -> str:
@@ -96,10 +96,10 @@ class Result(ABC):
 
 
 class ResultSequence(Result, Sequence[T]):
-    """Results of several inputs, in their order; `failures` lists the failed inputs, each with the reason.
+    """Results of several inputs, in order; `failures` lists the failed inputs with reasons.
 
-    A slice has the failures of its inputs; a failed input belongs to the next input with a result. A subclass
-    defines `item_class`, the class of the results.
+    A slice includes the failures of its inputs; a failed input belongs to the next input with a result. A
+    subclass defines `item_class`, the class of the results.
     """
 
     item_class: ClassVar[Any]
@@ -123,7 +123,7 @@ class ResultSequence(Result, Sequence[T]):
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """Build the results from the output of `to_dict`; an `InputError` names an invalid field."""
+        """Create the results from the output of `to_dict`; an `InputError` names an invalid field."""
         data = PlainData(plain, cls.kind)
         results = [cls.item_class.from_dict(each) for each in data.value(cls.kind, list[Any])]
         return cls(results, failures_from_plain(data.value("failures")))
@@ -142,9 +142,9 @@ class ResultSequence(Result, Sequence[T]):
 def display(result: Any, form: Form, *args: Any, **options: Any) -> Any:
     """Render a result as a rich renderable, HTML, a matplotlib figure, or a plain-text table.
 
-    ``"interactions"`` (pairs of features), ``"waterfall"`` (scores that add up to the prediction),
-    ``"curves"`` (measures by sparsity) and ``"pareto"`` (measures by cost) are figures, too. Further
-    arguments are passed to the renderer, which is imported only here.
+    ``"interactions"`` (pairs of features), ``"waterfall"`` (scores that sum to the prediction), ``"curves"``
+    (measures by sparsity) and ``"pareto"`` (measures by cost) are also figures. Additional arguments are
+    passed to the renderer, which is imported only here.
     """
     from pertinent.rendering import show
 

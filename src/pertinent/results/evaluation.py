@@ -31,7 +31,7 @@ _RESAMPLES = 10_000
 _TESTS = ("bootstrap", "t")
 
 _Unit = tuple[int, tuple[Any, int]]
-"""The seed and the input of a value. The last number distinguishes inputs with the same content."""
+"""Seed and input of a value. The last number distinguishes inputs with equal content."""
 
 
 @dataclass(frozen=True)
@@ -52,17 +52,17 @@ class Evaluation(Result):
     Attributes
     ----------
     rows
-        The value of each metric for each explanation and sparsity.
+        Value of each metric for each explanation and sparsity.
     explanations
-        The explanations; each also has its own measures.
+        The explanations, each with its own measures.
     better
         Whether ``"lower"`` or ``"higher"`` values are better, by metric.
     failures
-        The inputs that could not be explained or measured, each with the reason.
+        Inputs that could not be explained or measured, with reasons.
     within
-        The smallest and the largest possible value of metrics that are shares of decisions.
+        Smallest and largest possible value of metrics that are shares of decisions.
     settings
-        The settings of the measurement, if it is not by metrics of `evaluate`.
+        Settings of the measurement, if it was not made by metrics of `evaluate`.
     """
 
     kind = "evaluation"
@@ -86,7 +86,7 @@ class Evaluation(Result):
     ) -> Evaluation:
         """Collect the measures of explanations whose metrics are in `better`.
 
-        A method with several settings counts as several methods.
+        A method with different settings counts as several methods.
         """
         names = labels([(e.method, e.settings) for e in explanations])
         rows = [
@@ -99,13 +99,13 @@ class Evaluation(Result):
 
     @property
     def methods(self) -> list[str]:
-        """Return the measured methods, in their order."""
+        """Return the measured methods, in order."""
         return list(dict.fromkeys(row.method for row in self.rows))
 
     def summary(self, *, by_sparsity: bool = False) -> Iterator[tuple[str, str, float | None, Interval]]:
-        """Yield the method, the metric, the sparsity (``None``: mean over all) and the interval over inputs.
+        """Yield the method, metric, sparsity (``None``: mean over all) and interval over inputs.
 
-        If the explanations have several seeds, the bootstrap resamples them, too.
+        If the explanations have several seeds, the bootstrap also resamples seeds.
         """
         for method in self.methods:
             for metric in self.better:
@@ -121,12 +121,12 @@ class Evaluation(Result):
         test: str = "bootstrap",
         correction: Literal["holm"] | None = "holm",
     ) -> Iterator[tuple[str, str, str, Difference]]:
-        """Yield a method, the method that it is compared with, the metric, and the difference of their means.
+        """Yield a method, the method it is compared with, the metric, and the difference of their means.
 
         The pairs are all pairs of methods, or each method with the `baseline_method`. Values are means over
         sparsities, paired by input and seed; inputs without both values are ignored. The interval and p-value
-        are those of a paired ``"bootstrap"``, or of Student's paired ``"t"`` test. P-values are corrected
-        for the number of differences by Holm's method; ``None`` omits the correction.
+        come from a paired ``"bootstrap"`` or Student's paired ``"t"`` test. P-values are corrected for the
+        number of differences by Holm's method; ``None`` omits the correction.
         """
         require(correction in ("holm", None), "correction", "'holm' or None", correction)
         pairs = [(b, a) for a, b in combinations(self.methods, 2)]
@@ -141,7 +141,7 @@ class Evaluation(Result):
         yield from ((*name, difference) for name, difference in zip(names, differences, strict=True))
 
     def difference(self, method: str, other: str, metric: str, *, test: str = "bootstrap") -> Difference:
-        """Compute by how much the values of one method exceed those of another over the same inputs.
+        """Compute by how much the values of one method exceed those of another on the same inputs.
 
         `test` is as in `differences`.
         """
@@ -181,7 +181,7 @@ class Evaluation(Result):
 
     @cached_property
     def _units(self) -> dict[tuple[str, int], _Unit]:
-        """Return the seed and input of each method and explanation; repeated inputs count as several."""
+        """Return the seed and input of each method and explanation; repeated inputs count separately."""
         units: dict[tuple[str, int], _Unit] = {}
         repeats: Counter[tuple[str, int, bytes]] = Counter()
         for method, index in sorted({(row.method, row.explanation) for row in self.rows}):
@@ -201,11 +201,11 @@ class Evaluation(Result):
         return optional("pandas").DataFrame(rows, columns=columns)
 
     def plot_curves(self) -> Figure:
-        """Return a matplotlib figure of the measures against the share of features, with a line per method.
+        """Return a matplotlib figure of the measures by share of features, with a line per method.
 
-        It shows metrics that are measured at several sparsities. For ``"comprehensiveness"`` it shows the
-        loss as the most important features are removed (a deletion curve), for ``"sufficiency"`` the loss as
-        only they are kept (an insertion curve).
+        It shows metrics measured at several sparsities: for ``"comprehensiveness"`` the loss when the most
+        important features are removed (a deletion curve), for ``"sufficiency"`` the loss when only they are
+        kept (an insertion curve).
         """
         figure: Figure = display(self, "curves")
         return figure
@@ -214,9 +214,9 @@ class Evaluation(Result):
     def plot_pareto(
         self, metric: str | None = None, cost: Literal["evaluations", "seconds"] = "evaluations"
     ) -> Figure:
-        """Return a matplotlib figure of a metric against the cost of an explanation, with a point per method.
+        """Return a matplotlib figure of a metric by the cost of an explanation, with a point per method.
 
-        `metric` is by default the first measured one. A line joins the methods on the Pareto front.
+        `metric` is by default the first measured metric. A line joins the methods on the Pareto front.
         """
         figure: Figure = display(self, "pareto", metric, cost)
         return figure
@@ -226,7 +226,7 @@ class Evaluation(Result):
         return str(display(self, "markdown"))
 
     def to_latex(self) -> str:
-        """Return the table as a LaTeX ``tabular`` with the rules of ``booktabs``; the notes are comments."""
+        """Return the table as a LaTeX ``tabular`` with ``booktabs`` rules; the notes are comments."""
         return str(display(self, "latex"))
 
     @checked
@@ -244,11 +244,13 @@ class Evaluation(Result):
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Evaluation:
-        """Build an evaluation from the output of `to_dict`; an `InputError` names an invalid field."""
+        """Create an evaluation from the output of `to_dict`; an `InputError` names an invalid field."""
         explanations = Explanations.from_dict(PlainData(plain, "evaluation").mapping("explanations"))
         evaluation = cls(explanations=explanations, **decode_fields(cls, plain))
         for row in evaluation.rows:
-            expect(row.explanation < len(explanations), "rows", "of the explanations", row.explanation)
+            expect(
+                row.explanation < len(explanations), "rows", "about existing explanations", row.explanation
+            )
             expect(row.metric in evaluation.better, "rows", f"of {', '.join(evaluation.better)}", row.metric)
         return evaluation
 
@@ -258,7 +260,7 @@ class Evaluation(Result):
 
 
 def _align(*several: Mapping[_Unit, float]) -> list[Floats]:
-    """Return values as aligned arrays (seeds, inputs), NaN where a value is missing."""
+    """Return values as aligned arrays (seeds, inputs), with NaN for missing values."""
     seeds = sorted({seed for values in several for seed, _ in values})
     inputs = sorted({name for values in several for _, name in values})
     return [

@@ -58,44 +58,44 @@ class Explanation(Result):
     input
         The input and its features.
     index
-        The index of the input among the explained inputs, from 0.
+        Index of the input among the explained inputs, from 0.
     id
-        The user's name for the input, if there is one.
+        Your name for the input, if any.
     request
         The method, the removal and their settings, the sparsities, the scale of the scores, and the seed.
     prediction
-        The model's output for the whole input, the names of its columns, and the meaning of its numbers.
+        Model output for the whole input, with column names and the meaning of the numbers.
     target
         The explained column.
     scores
-        The score of each feature for the target, (features,).
+        Score of each feature for the target (features,).
     meaning
-        The meaning of the scores: the signed ``"effect"`` of a feature on the target; the ``"magnitude"`` of
-        its importance; the ``"membership"``, the share of sparsities at which it was chosen; or how much an
-        ``"attack"`` on the prediction needs it.
+        Meaning of the scores: ``"effect"``, the signed effect of a feature on the target; ``"magnitude"``,
+        its importance; ``"membership"``, the share of sparsities at which it was chosen; or ``"attack"``, how
+        much an attack on the prediction relies on it.
     standard_errors
-        The standard error of each score, where the method samples.
+        Standard error of each score, if the method samples.
     class_scores, class_standard_errors
-        The same for every column, (columns, features), where the method computes them.
+        The same for every column (columns, features), if the method computes them.
     base_values
-        For each column, the base value to which the scores add up to give the prediction, if they do.
+        For each column, the base value that together with the scores sums to the prediction, if any.
     interactions, interaction_standard_errors
-        The joint effect of each pair of features on the target beyond their single effects, and its standard
+        Joint effect of each pair of features on the target beyond their single effects, and its standard
         error, if the method computes pairs: symmetric (features, features), with zeros on the diagonal.
     chosen
-        The best set of features for each sparsity, if the method searches.
+        Best set of features for each sparsity, if the method searches.
     details
-        Further results of the method, such as the precision and coverage of anchors.
+        Additional results of the method, such as the precision and coverage of anchors.
     cost
-        The evaluations, the budget and the seconds that the explanation took.
+        Evaluations, budget and seconds that the explanation took.
     measures
-        The values of each metric by sparsity.
+        Values of each metric by sparsity.
     better
         For each measure, whether ``"lower"`` or ``"higher"`` is better.
     warnings
-        Reasons not to trust the explanation, such as a removal that is out of distribution for the model.
+        Reasons to distrust the explanation, such as a removal that is out of distribution for the model.
     annotations
-        The features marked by people, as passed to `evaluate`; they are not saved.
+        The features marked by human annotators, as passed to `evaluate`; not saved.
     """
 
     kind = "explanation"
@@ -129,7 +129,7 @@ class Explanation(Result):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Return the settings of the method that differ from their defaults."""
+        """Return the method's settings that differ from their defaults."""
         return self.request.settings
 
     @property
@@ -154,7 +154,7 @@ class Explanation(Result):
 
     @property
     def evaluations(self) -> int:
-        """Return the number of evaluations that the explanation took."""
+        """Return the number of evaluations used by the explanation."""
         return self.cost.evaluations
 
     @property
@@ -177,9 +177,9 @@ class Explanation(Result):
 
     @property
     def ranking(self) -> Ints:
-        """Return the feature indices by importance in descending order; ties are in input order.
+        """Return the feature indices by descending importance; ties are in input order.
 
-        For a class the importance is the score, for a plain value the magnitude of the score.
+        For a class, the importance is the score; for a plain value, the magnitude of the score.
         """
         size = self.output.importance(self.scores)
         return np.argsort(-size, kind="stable")
@@ -188,8 +188,8 @@ class Explanation(Result):
     def pertinence(self) -> Ints | None:
         """Return whether each feature is a pertinent positive or negative; ``None`` for other methods.
 
-        1 if the feature is present and its removal changes the prediction (pertinent positive), −1 if it is
-        absent and its addition changes the prediction (pertinent negative), 0 if the attack does not need it.
+        1 if the feature is present and removing it changes the prediction (pertinent positive), −1 if it is
+        absent and adding it changes the prediction (pertinent negative), 0 if the attack does not need it.
         """
         signs = self.details.get("pertinence")
         if not isinstance(signs, list) or len(signs) != len(self.features):
@@ -203,7 +203,7 @@ class Explanation(Result):
 
     @checked
     def top_pairs(self, n: Count = 5) -> list[Pair]:
-        """Return the n strongest pairs of features, with their interaction and its standard error."""
+        """Return the n strongest pairs of features with their interactions and standard errors."""
         return [pairs.pair(self, i, j) for i, j in pairs.strongest_pairs(self, n).tolist()]
 
     @checked
@@ -213,7 +213,7 @@ class Explanation(Result):
 
     @checked
     def mask(self, sparsity: Share) -> Masks:
-        """Return the important features at a sparsity: the set chosen by a search, else the top ceil(s·d)."""
+        """Return the important features at a sparsity: the set chosen by a search, or the top ceil(s·d)."""
         if sparsity in self.chosen:
             return self.chosen[sparsity]
         mask = np.zeros(len(self.features), dtype=np.bool_)
@@ -226,7 +226,8 @@ class Explanation(Result):
         if self.class_scores is None:
             kind = self.output.kind
             raise SettingError(
-                f"{self.method} explains one {kind} at a time: explain again with `target`, or choose a "
+                f"{self.method} explains one {kind} at a time: call `explain` again with `target`, or "
+                "choose a "
                 "method that scores all, such as shapley, lime or a fitted aim."
             )
         errors = self.class_standard_errors
@@ -243,15 +244,15 @@ class Explanation(Result):
         )
 
     def by_class(self, *classes: int | str) -> ByClass:
-        """Return the explanations of several classes, to be shown side by side, if the method scored all.
+        """Return the explanations of several classes to show side by side, if the method scored all.
 
-        By default these are the five most likely classes and the target.
+        By default, these are the five most likely classes and the target.
         """
         columns = [column_index(name, self.classes, self.output.kind) for name in classes]
         return ByClass([self.for_class(c) for c in dict.fromkeys(columns or most_likely(self))])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers, strings, lists and dicts; the fields of groups are among the others."""
+        """Return plain numbers, strings, lists and dicts; fields of nested records are at the top level."""
         return {
             **encode(self.request),
             **encode(self.cost),
@@ -267,7 +268,7 @@ class Explanation(Result):
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Explanation:
-        """Build an explanation from the output of `to_dict`; an `InputError` names an invalid field."""
+        """Create an explanation from the output of `to_dict`; an `InputError` names an invalid field."""
         data = PlainData(plain, "explanation")
         features, classes = data.texts("features"), data.texts("classes")
         n_columns = len(classes)
@@ -295,24 +296,24 @@ class Explanation(Result):
         return exports.dataframe([self])
 
     def pairs_to_dataframe(self) -> Any:
-        """Return a pandas frame with one row per pair of features, the strongest first."""
+        """Return a pandas frame with one row per pair of features, strongest first."""
         return pairs.dataframe(self)
 
     def to_shapiq(self) -> Any:
-        """Return `shapiq.InteractionValues` of the features and their pairs, for shapiq's plots."""
+        """Return `shapiq.InteractionValues` of the features and pairs, for shapiq's plots."""
         return pairs.shapiq_values(self)
 
     def to_shap(self) -> Any:
         """Return a `shap.Explanation` for shap's plots: waterfall, bar, text, image …
 
-        If the method has no base value, it is the prediction minus the sum of the scores, so that
-        a waterfall ends at the prediction. The score of a feature of an image is divided equally among its
-        pixels and channels.
+        If the method has no base value, it is the prediction minus the sum of the scores, so that a waterfall
+        ends at the prediction. The score of an image feature is divided equally among its pixels and
+        channels.
         """
         return exports.shap_explanation(self)
 
     def heatmap(self) -> Floats:
-        """Return the score of each pixel of an image, (height, width)."""
+        """Return the score of each pixel of an image (height, width)."""
         return self.input.heatmap(self.scores)
 
     def save(self, path: str | Path) -> None:
@@ -330,9 +331,9 @@ class Explanation(Result):
     ) -> Figure:
         """Return a matplotlib figure: bars for texts and rows, a heat map for images.
 
-        `top` is the number of bars, for the strongest features; ``None`` shows all. `colours` is the name of
-        a matplotlib colour map for a heat map, such as ``"RdBu_r"``; by default it is blue to orange. A heat
-        map shows the outlines of the image; with an `opacity` from 0 to 1 it is an overlay of the image.
+        `top` is the number of bars, for the strongest features; ``None`` shows all. `colours` names a
+        matplotlib colour map for heat maps, such as ``"RdBu_r"``; the default is blue to orange. Heat maps
+        show the image as outlines; with an `opacity` from 0 to 1 they are drawn over the image.
         """
         return super().plot(top, colours=colours, opacity=opacity)
 
@@ -340,12 +341,12 @@ class Explanation(Result):
     def plot_interactions(
         self, kind: Literal["arcs", "heat map", "network"] | None = None, top: Count = 20
     ) -> Figure:
-        """Return a matplotlib figure of the interactions of features, if the method computes pairs.
+        """Return a matplotlib figure of feature interactions, if the method computes pairs.
 
         `kind` is ``"arcs"`` over the words of a text, a ``"heat map"`` or a ``"network"``; by default arcs
         for texts, a heat map for images, and both a heat map and a network for table rows. `top` is the
-        number of pairs drawn as arcs or lines, and the number of features of a heat map or network (at
-        most 20).
+        number of pairs drawn as arcs or lines, and the number of features in a heat map or network (at most
+        20).
         """
         figure: Figure = display(self, "interactions", kind, top)
         return figure
@@ -354,8 +355,8 @@ class Explanation(Result):
     def plot_waterfall(self, top: Count = 10) -> Figure:
         """Return a matplotlib figure of the path from the base value to the prediction.
 
-        It requires a method whose scores add up to the prediction, such as Shapley values. `top` is the
-        number of features with a bar; the others share one bar.
+        It requires a method whose scores sum to the prediction, such as Shapley values. `top` is the number
+        of features with a bar; the remaining features share one bar.
         """
         figure: Figure = display(self, "waterfall", top)
         return figure
@@ -366,7 +367,7 @@ class Explanation(Result):
 
 
 def most_likely(e: Explanation) -> list[int]:
-    """Return the five most likely columns and the target, the most likely first; the first plain values."""
+    """Return the five most likely columns and the target, most likely first; or the first plain values."""
     order = np.arange(len(e.classes))
     if e.output.kind != "value":
         order = np.argsort(-e.prediction.values, kind="stable")
@@ -374,7 +375,7 @@ def most_likely(e: Explanation) -> list[int]:
 
 
 class Explanations(ResultSequence[Explanation]):
-    """Explanations of several inputs, in their order; `failures` lists the missing ones with the reasons."""
+    """Explanations of several inputs, in order; `failures` lists the missing ones with reasons."""
 
     kind = "explanations"
     suffixes = (".parquet", ".json", ".csv")
@@ -387,8 +388,8 @@ class Explanations(ResultSequence[Explanation]):
     def to_shap(self) -> Any:
         """Return one `shap.Explanation` for shap's plots: beeswarm, bar, text, image …
 
-        Table rows give a matrix (explanations, features), texts an array of arrays. Rows of both classes of a
-        binary classifier have the scores of the second class, so that their signs can be compared.
+        Table rows give a matrix (explanations, features), texts an array of arrays. For a binary classifier,
+        all rows have the scores of the second class, so their signs are comparable.
         """
         return exports.shap_explanations(self)
 
@@ -398,11 +399,11 @@ class Explanations(ResultSequence[Explanation]):
 
         `groups` compares groups of explanations: ``"target"`` by the explained class, ``"method"``, or a list
         with the group of each explanation; ``"class"`` compares the scores for every class, if the method
-        scores all. The features of texts are lower-case words; all occurrences in a text count as one.
-        `top` is the number of features to keep.
+        scores all classes. The features of texts are lower-case words; all occurrences in a text count as one
+        feature. `top` is the number of features to keep.
 
-        Signed scores are summarised for one class: for explanations of both classes of a binary classifier it
-        is the second class. In other cases, without `groups`, each class is a group.
+        Signed scores are summarised for one class: for explanations of both classes of a binary classifier,
+        the second class. In other cases, without `groups`, each class is a group.
         """
         return importance_of(self, groups, top)
 
@@ -412,7 +413,7 @@ class Explanations(ResultSequence[Explanation]):
     ) -> Figure:
         """Return a matplotlib figure of the first ten: texts and rows in a column, images in a grid.
 
-        A row of the grid has the image and the heat maps of all methods. The parameters are as in
+        Each grid row shows the image and the heat maps of all methods. The parameters are as in
         `Explanation.plot`.
         """
         return super().plot(top, colours=colours, opacity=opacity)
@@ -429,9 +430,9 @@ class Explanations(ResultSequence[Explanation]):
     @classmethod
     @checked
     def read(cls, path: str | Path) -> Self:
-        """Read saved explanations, or those that an unfinished run has completed.
+        """Read saved explanations, or the finished ones of an interrupted run.
 
-        For a run with ``out="run.parquet"`` that is unfinished, read the journal in the same folder.
+        For an unfinished run with ``out="run.parquet"``, the journal in the same folder is read.
         """
         if Path(path).suffix.lower() == ".json":
             return super().read(path)
@@ -441,12 +442,12 @@ class Explanations(ResultSequence[Explanation]):
 class ByClass(Explanations):
     """Explanations of several classes, labels or values of one input.
 
-    They are shown side by side, on one colour scale, with the chosen set of each class underlined.
+    They are shown side by side on one colour scale, with the chosen set of each class underlined.
     """
 
     @property
     def sparsity(self) -> float:
-        """Return the smallest sparsity of the explanation, at which the sets are chosen."""
+        """Return the smallest sparsity of the explanation, which determines the sets."""
         return min(self[0].request.sparsities)
 
     @property
@@ -464,7 +465,7 @@ class ByClass(Explanations):
     def plot(
         self, top: Count | None = None, *, colours: str | None = None, opacity: Share | None = None
     ) -> Figure:
-        """Return a matplotlib figure with a panel per class: bars for texts and rows, heat maps for images.
+        """Return a matplotlib figure with one panel per class: bars for texts and rows, heat maps for images.
 
         `top` is the number of bars, by default 5 for texts and 20 for rows. `colours` and `opacity` are as in
         `Explanation.plot`.

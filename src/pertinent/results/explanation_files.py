@@ -1,4 +1,4 @@
-"""Explanations in Parquet files, and in the journals of unfinished runs."""
+"""Explanations in Parquet files and in journals of unfinished runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 _OBJECTS = ("settings", "removal_settings", "output", "measures", "better", "details", "input")
 _PAIRS = ("interactions", "interaction_standard_errors")
 _NESTED = (*_OBJECTS, *_PAIRS, "chosen", "class_scores", "class_standard_errors")
-"""Fields that are written as JSON."""
+"""Fields that are saved as JSON."""
 
 _STRINGS = ("method", "removal", "meaning", "id", "scale", *_NESTED)
 _STRING_LISTS = ("features", "classes", "warnings")
@@ -37,10 +37,10 @@ _INTEGERS = ("index", "target", "budget", "evaluations", "seed", "request_index"
 _FORMAT = b"pertinent"
 _VERSION = b"5"
 _DIGEST = b"digest"
-"""The digest of the whole content: checksums of Parquet cover only the rows."""
+"""Metadata key of the digest of the whole content; Parquet's checksums cover only the rows."""
 
 _CHUNK = 100
-"""Number of explanations that are written at a time."""
+"""Number of explanations to write at a time."""
 
 
 @dataclass(frozen=True)
@@ -52,13 +52,13 @@ class StoredExplanations:
     path
         The file.
     rows
-        The explanations as plain data; if a run wrote them, with the position of their request.
+        The explanations as plain data; if a run wrote them, with the index of their request.
     failures
-        The inputs that failed.
+        Inputs that failed.
     header
-        The header of the run that wrote the file, if one did.
+        Header of the run that wrote the file, if any.
     inputs
-        A digest of each input of the run, by its position as a string.
+        Digest of each input of the run, by its index as a string.
     """
 
     path: Path
@@ -68,7 +68,7 @@ class StoredExplanations:
     inputs: dict[str, str]
 
     def explanations(self, from_dict: Callable[[Mapping[str, Any]], T]) -> Iterator[T]:
-        """Yield the explanations, each made by `from_dict`."""
+        """Yield the explanations, each created by `from_dict`."""
         for number, row in enumerate(self.rows, start=1):
             with _damaged(self.path, f"row {number}"):
                 explanation = from_dict(row)
@@ -81,7 +81,7 @@ def write_rows(
     failures: Iterable[Failure],
     run: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write explanations as plain data, in chunks; `run` is the header of the run that made them."""
+    """Write explanations as plain data, in chunks; `run` is the header of the run that created them."""
     with atomic_write(path) as unfinished:
         _write_parquet(unfinished, str(path), rows, failures, run)
 
@@ -122,20 +122,20 @@ def _write_parquet(
 def read_explanations(
     path: Path, from_dict: Callable[[Mapping[str, Any]], T]
 ) -> tuple[list[T], list[Failure]]:
-    """Read explanations, each made by `from_dict`, from a Parquet file or an unfinished run's journal."""
+    """Read explanations, each created by `from_dict`, from a Parquet file or an unfinished run's journal."""
     if path.name and not file_exists(path) and file_exists(journal_of(path)):
-        logger.warning("The run %r is not finished: this is what it has so far.", str(path))
+        logger.warning("The run %r is not finished; returning its finished explanations.", str(path))
         return _read_journal(journal_of(path), from_dict)
     stored = read_stored(path)
     return list(stored.explanations(from_dict)), stored.failures
 
 
 def read_stored(path: Path) -> StoredExplanations:
-    """Read a Parquet file of explanations that has this format version and is undamaged."""
+    """Read a Parquet file of explanations; raise an error for another format version or damaged data."""
     parquet = read_parquet(path)
     metadata = parquet.metadata
     if _FORMAT not in metadata:
-        raise FileError(f"{str(path)!r} is a Parquet file, but holds no explanations.")
+        raise FileError(f"{str(path)!r} is a Parquet file but contains no explanations.")
     if metadata[_FORMAT] != _VERSION:
         version = shorten(metadata[_FORMAT].decode(errors="replace"), 20)
         raise FileError(
@@ -146,7 +146,7 @@ def read_stored(path: Path) -> StoredExplanations:
     with _damaged(path, "content"):
         content.add(parquet.rows)
     if metadata.get(_DIGEST) != content.digest().encode():
-        raise FileError(f"{str(path)!r} is damaged: it does not hold what was written.")
+        raise FileError(f"{str(path)!r} is damaged: its content does not match its digest.")
     with _damaged(path, "failures"):
         failures = failures_from_plain(json.loads(metadata[b"failures"]))
     header: dict[str, Any] | None = None
@@ -161,7 +161,7 @@ def read_stored(path: Path) -> StoredExplanations:
 
 
 def journal_of(path: Path) -> Path:
-    """Return the journal of a run that will write to `path`, which keeps its finished explanations."""
+    """Return the journal of a run that will write to `path`; the journal holds its finished explanations."""
     return path.with_name(f"{path.name}.journal")
 
 
@@ -178,7 +178,7 @@ def _read_journal(path: Path, from_dict: Callable[[Mapping[str, Any]], T]) -> tu
 def read_record(
     path: Path, record: Mapping[str, Any], from_dict: Callable[[Mapping[str, Any]], T]
 ) -> tuple[T | None, list[Failure]]:
-    """Return the explanation in a record of a journal, if there is one, and the failures."""
+    """Return the explanation in a journal record, if there is one, and the failures."""
     with _damaged(path, f"record {record['key']}"):
         data = PlainData(record, "record")
         explanation, failures = data.value("explanation"), failures_from_plain(data.value("failures"))
@@ -187,16 +187,16 @@ def read_record(
 
 @contextmanager
 def _damaged(path: Path, where: str) -> Iterator[None]:
-    """Raise a `FileError` with the position of an error in plain data."""
+    """Raise a `FileError` with the location of an error in plain data."""
     try:
         yield
     except (InputError, ValueError, KeyError, TypeError, RecursionError, MemoryError) as error:
-        reason = error if isinstance(error, InputError) else f"it is not what was written ({error!r})."
+        reason = error if isinstance(error, InputError) else f"invalid content ({error!r})."
         raise FileError(f"{str(path)!r} is damaged: {where}: {reason}") from error
 
 
 class _Content:
-    """A digest of the content of a file, computed while it is written or read."""
+    """Digest of a file's content, computed while it is written or read."""
 
     def __init__(self, metadata: Mapping[bytes, Any]) -> None:
         self._hash = blake2b(digest_size=16)
@@ -205,7 +205,7 @@ class _Content:
             self._add(value if isinstance(value, bytes) else value.encode())
 
     def add(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Add rows as Parquet returns them."""
+        """Add rows in the form that Parquet returns."""
         for row in rows:
             self._add(json.dumps(row, sort_keys=True, separators=(",", ":")).encode())
 
@@ -213,7 +213,7 @@ class _Content:
         self._hash.update(len(data).to_bytes(8, "little") + data)
 
     def digest(self) -> str:
-        """Return the digest of everything that was added."""
+        """Return the digest of everything added so far."""
         return self._hash.hexdigest()
 
 

@@ -23,26 +23,26 @@ from pertinent.results.journal import read_journal
 logger = logging.getLogger(__name__)
 
 INDEX = "index.journal"
-"""The index of the folder: a journal with a record for each file."""
+"""The folder's index: a journal with one record per file."""
 
 END = "end"
-"""The name of the last record, which marks the run as finished."""
+"""Name of the last record, which marks the run as finished."""
 
-_RECOMPUTE = "Run the same call again to recompute it."
+_RECOMPUTE = "Repeat the call to recompute it."
 
 _LISTED = 5
-"""The number of blocks that a message lists."""
+"""Number of blocks that a message lists."""
 
 
 class ExplanationFolder:
-    """Explanations in a folder, in the order of their inputs, which are read one file at a time.
+    """Explanations in a folder, in the order of their inputs, read one file at a time.
 
-    Each file is compared with the digest in the index when its explanations are read.
+    Each file is verified against the digest in the index when it is read.
 
     Parameters
     ----------
     path
-        The folder that `explain` wrote with ``out=``.
+        Folder that `explain` wrote with ``out=``.
     """
 
     path: Path
@@ -51,11 +51,11 @@ class ExplanationFolder:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         if not self.is_finished:
-            logger.warning("The run %r is not finished: this is what it has so far.", str(path))
+            logger.warning("The run %r is not finished; returning its finished explanations.", str(path))
 
     @cached_property
     def _records(self) -> list[dict[str, Any]]:
-        """Return the last record of each block, and the record of the end."""
+        """Return the last record of each block, and the final record."""
         index = self.path / INDEX
         check_is_file(index)
         last = {tuple(record["key"]): record for record in islice(read_journal(index), 1, None)}
@@ -94,7 +94,7 @@ class ExplanationFolder:
 
     @property
     def failures(self) -> Iterator[Failure]:
-        """Yield the inputs that failed with the reasons."""
+        """Yield the failed inputs with reasons."""
         for record in self._records:
             if record["failures"]:
                 yield from self._read(record).failures
@@ -109,12 +109,10 @@ class ExplanationFolder:
                 yield replace(e, warnings=tuple(dict.fromkeys((*e.warnings, *warnings)))) if warnings else e
 
     def _read(self, record: Mapping[str, Any]) -> Explanations:
-        """Read the file of a record; raise a `FileError` if it is not the one that the run wrote."""
+        """Read the file of a record; raise a `FileError` if it is not the file that the run wrote."""
         path = self.path / part_name(record["key"][0])
         if not is_intact(self.path, record):
-            raise FileError(
-                f"{str(path)!r} is damaged, missing or not the file that the index describes. {_RECOMPUTE}"
-            )
+            raise FileError(f"{str(path)!r} is missing, damaged or does not match the index. {_RECOMPUTE}")
         return Explanations.read(path)
 
     def __str__(self) -> str:
@@ -127,7 +125,7 @@ class ExplanationFolder:
 
 
 def is_intact(folder: Path, record: Mapping[str, Any]) -> bool:
-    """Return whether the file of a record exists and has the digest in the record."""
+    """Return whether the file of a record exists and matches the record's digest."""
     try:
         content = (folder / part_name(record["key"][0])).read_bytes()
     except OSError:
@@ -136,23 +134,23 @@ def is_intact(folder: Path, record: Mapping[str, Any]) -> bool:
 
 
 def content_digest(content: bytes) -> str:
-    """Return the digest of a file as it is kept in the index."""
+    """Return the digest of a file, in the form used by the index."""
     return blake2b(content, digest_size=16).hexdigest()
 
 
 def missing_blocks(records: Iterable[Mapping[str, Any]]) -> list[int]:
-    """Return the numbers of the blocks that a finished run must have and the records lack."""
+    """Return the numbers of the blocks that a finished run must have but the records lack."""
     numbers = {record["key"][0]: record["name"] for record in records}
     ends = [number for number, name in numbers.items() if name == END]
     return [number for number in range(max(ends, default=0)) if number not in numbers]
 
 
 def block_names(numbers: Sequence[int]) -> str:
-    """Return the names of blocks for a message, such as ``blocks 1, 2``; of many blocks only the first."""
+    """Return the names of blocks for a message, such as ``blocks 1, 2``; long lists are cut."""
     listed = ", ".join(map(str, numbers[:_LISTED])) + ", …" * (len(numbers) > _LISTED)
     return f"block{'s' * (len(numbers) > 1)} {listed}"
 
 
 def part_name(number: int) -> str:
-    """Return the name of the file with the explanations of a block."""
+    """Return the file name for the explanations of a block."""
     return f"part-{number:08}.parquet"

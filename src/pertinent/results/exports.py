@@ -78,7 +78,7 @@ def _base_value(e: Explanation) -> float:
     """Return the method's base value, or the prediction minus the sum of the scores."""
     if e.base_values is not None:
         return float(e.base_values[e.target])
-    if e.request.scale == "raw":  # the prediction is kept as probabilities
+    if e.request.scale == "raw":  # the stored prediction consists of probabilities
         return float("nan")
     whole = e.prediction.values[None]
     if isinstance(e.output, Probabilities):

@@ -14,22 +14,22 @@ from pertinent.errors import sendable
 
 @dataclass(frozen=True)
 class Failure:
-    """An input for which something failed, and the reason.
+    """An input for which something failed, with the reason.
 
     Attributes
     ----------
     index
-        The position of the input, from 0.
+        Index of the input, from 0.
     reason
-        The message of the error.
+        Message of the error.
     id
-        The user's name for the input.
+        Your name for the input.
     method
-        The method that failed; None if there was only one, or if all methods failed for this reason.
+        Method that failed; None if there was only one, or if all methods failed for this reason.
     metric
-        The metric that could not measure the explanation; None if something else failed.
+        Metric that could not measure the explanation; None if something else failed.
     error
-        The error, which is not saved.
+        The exception, which is not saved.
     """
 
     index: Index
@@ -41,7 +41,7 @@ class Failure:
     error: Exception | None = field(default=None, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state that is sent to another process, with an error that can be sent."""
+        """Return a picklable state; an unpicklable error is replaced."""
         return {**vars(self), "error": sendable(self.error)}
 
     def __str__(self) -> str:
@@ -54,7 +54,7 @@ def failures_from_plain(plain: Any) -> list[Failure]:
 
 
 def merge_failures(failures: Sequence[Failure], n_methods: int) -> list[Failure]:
-    """Merge the failures of an input that are the same for all of several methods.
+    """Merge the failures of an input that are identical for all of several methods.
 
     Failures of the same input must be adjacent.
     """
@@ -69,14 +69,14 @@ def merge_failures(failures: Sequence[Failure], n_methods: int) -> list[Failure]
 
 
 def failures_of(failures: Iterable[Failure], results: Sequence[Any], part: slice) -> list[Failure]:
-    """Return the failures of the inputs in a slice of the results, each with the `index` of its input.
+    """Return the failures of the inputs in a slice of the results, based on the `index` of each input.
 
     An input without a result belongs to the slice of the next input with a result, or of the last one.
     """
     every = sorted({result.index for result in results})
-    kept = {result.index for result in results[part]}
+    indices = {result.index for result in results[part]}
     return [
         failure
         for failure in failures
-        if not every or every[min(bisect_left(every, failure.index), len(every) - 1)] in kept
+        if not every or every[min(bisect_left(every, failure.index), len(every) - 1)] in indices
     ]

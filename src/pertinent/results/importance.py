@@ -35,14 +35,14 @@ class FeatureImportance:
     Attributes
     ----------
     feature, group
-        The names of the feature (for texts, a lower-case word) and of the group (empty if there is only one).
+        Names of the feature (for texts, a lower-case word) and of the group (empty if there is only one).
     mean, low, high
-        The mean magnitude of the score over all explanations of the group, 0 for those without the feature,
-        and the bounds of its 95% interval.
+        Mean magnitude of the score over all explanations of the group, counting 0 for those without the
+        feature, and the bounds of its 95% interval.
     effect
-        The mean of the signed score; NaN if the scores are for several classes.
+        Mean signed score; NaN if the scores are for several classes.
     n
-        The number of explanations of the group that have the feature.
+        Number of explanations in the group that have the feature.
     """
 
     feature: str
@@ -61,9 +61,9 @@ class FeatureScores:
     Attributes
     ----------
     scores, groups
-        The score in each explanation, and the group of the explanation.
+        Score in each explanation, and the group of the explanation.
     positions
-        The rank of the feature's value among all its values, from 0 to 1; NaN if the values have no order.
+        Rank of the feature's value among all its values, from 0 to 1; NaN if the values have no order.
     """
 
     scores: tuple[float, ...]
@@ -80,14 +80,14 @@ class Importance(Result):
     rows
         A `FeatureImportance` for each of the most important features and each group.
     sizes
-        The number of explanations in each group.
+        Number of explanations in each group.
     scored
-        The scores of each of the most important features.
+        Scores of each of the most important features.
     n_features
-        The number of all features.
+        Number of all features.
     targets
-        The class, label or value that the scores of each group are for; ``None`` if they are signed and for
-        several, empty if they have no sign or the model has only one value.
+        Class, label or value that each group's scores are for; ``None`` if they are signed and for several,
+        empty if they are unsigned or the model has only one value.
     """
 
     kind = "importance"
@@ -100,17 +100,17 @@ class Importance(Result):
 
     @property
     def is_signed(self) -> bool:
-        """Return whether the scores of each group are for one class, so that their signs can be compared."""
+        """Return whether each group's scores are for one class, so their signs are comparable."""
         return None not in self.targets.values()
 
     @property
     def features(self) -> list[str]:
-        """Return the most important features in descending order."""
+        """Return the most important features, in descending order."""
         return list(self.scored)
 
     @property
     def groups(self) -> list[str]:
-        """Return the groups in their order."""
+        """Return the groups, in order."""
         return list(self.sizes)
 
     def rows_for(self, feature: str) -> list[FeatureImportance]:
@@ -124,7 +124,7 @@ class Importance(Result):
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Importance:
-        """Build the result from the output of `to_dict`; an `InputError` names an invalid field."""
+        """Create the result from the output of `to_dict`; an `InputError` names an invalid field."""
         return cls(**decode_fields(cls, plain))
 
     def to_dataframe(self) -> Any:
@@ -136,8 +136,8 @@ class Importance(Result):
     def plot(self, kind: Literal["bars", "beeswarm"] = "bars") -> Figure:
         """Return a matplotlib figure: bars with intervals, or a beeswarm of the scores of all inputs.
 
-        In a beeswarm each point is the score of a feature in one input; its colour is the feature's value
-        from low to high, if values have an order. Each group has a panel. A beeswarm requires scores for one
+        In a beeswarm, each point is the score of a feature in one input, coloured by the feature's value from
+        low to high, if values have an order. Each group has a panel. A beeswarm requires scores for a single
         class.
         """
         if kind == "beeswarm":
@@ -145,12 +145,12 @@ class Importance(Result):
         return super().plot(kind)
 
     def check_signed(self) -> None:
-        """Raise a `SettingError` if the scores of a group are for several classes."""
+        """Raise a `SettingError` if a group's scores are for several classes."""
         if not self.is_signed:
             mixed = ", ".join(repr(name) for name, target in self.targets.items() if target is None)
             raise SettingError(
                 f"`kind` must be 'bars' because the groups {mixed} have signed scores for several classes. "
-                'For a beeswarm use importance("class") or importance("target"), or explain one class by '
+                'For a beeswarm, use importance("class") or importance("target"), or explain one class with '
                 "`target`."
             )
 
@@ -162,7 +162,7 @@ class Importance(Result):
 def importance_of(
     explanations: Sequence[Explanation], groups: str | Sequence[Any] | None, top: int
 ) -> Importance:
-    """Compute the importance of the `top` features by mean magnitude, in each group."""
+    """Compute the importance of the `top` features by mean magnitude in each group."""
     require(len(explanations) > 0, "explanations", "at least one", 0)
     if groups == "class":
         explanations = [e.for_class(column) for e in explanations for column in range(len(e.classes))]
@@ -212,7 +212,7 @@ def for_one_class(explanations: Sequence[Explanation]) -> Sequence[Explanation]:
 
 
 def _target_of(explanations: Sequence[Explanation]) -> str | None:
-    """Return the class of signed scores; ``None`` for several, empty if scores have no class."""
+    """Return the class of signed scores; ``None`` for several, empty if the scores have no class."""
     names = {e.target_name for e in explanations if e.meaning == "effect" and len(e.classes) > 1}
     return None if len(names) > 1 else next(iter(names), "")
 
@@ -221,7 +221,7 @@ def _for_positive_class(e: Explanation) -> Explanation | None:
     """Return the explanation of the second of two classes; ``None`` if it is unknown.
 
     Scores of probabilities and log-odds change their sign. Without base values, the natural scale may be that
-    of gradients, which follow log-probabilities.
+    of gradients, which are taken of log-probabilities.
     """
     if e.output.kind != "class" or len(e.classes) != 2:
         return None
@@ -265,7 +265,7 @@ def _scored(scores: Mapping[int, float], values: Mapping[int, Any], names: Seque
 
 
 def _positions(values: Array) -> Floats:
-    """Return the rank of each number among all, from 0 to 1; NaN for other values."""
+    """Return the rank of each number among all numbers, from 0 to 1; NaN for other values."""
     try:
         numbers = values.astype(np.float64)
     except (TypeError, ValueError):

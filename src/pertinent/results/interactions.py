@@ -1,4 +1,4 @@
-"""Interactions of features: the strongest pairs and triples, and their export to pandas and shapiq."""
+"""Feature interactions: the strongest pairs and triples, and their export to pandas and shapiq."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Triple(NamedTuple):
 
 
 def strongest_triples(e: Explanation, n: int | None = None) -> dict[tuple[int, int, int], Triple]:
-    """Return the n triples with the largest magnitudes by feature indices, the strongest first."""
+    """Return the n triples with the largest magnitudes, by feature indices, strongest first."""
     values, errors = triples_of(e)
     indices, names = list(combinations(range(len(e.features)), 3)), list(combinations(e.features, 3))
     order = np.argsort(-np.abs(values), kind="stable")[:n].tolist()
@@ -59,17 +59,17 @@ def triples_of(e: Explanation) -> tuple[Floats, Floats]:
 
 
 def interactions_of(e: Explanation) -> Floats:
-    """Return the matrix of interactions, (features, features); raise an error if there is none."""
+    """Return the matrix of interactions (features, features); raise an error if there is none."""
     if e.interactions is None:
         raise SettingError(
             f"{visible(e.method)} does not compute pairs of features: explain with "
-            "method='shapley-interactions'. In an explanation of several classes only the target has pairs."
+            "method='shapley-interactions'. In an explanation of several classes, only the target has pairs."
         )
     return e.interactions
 
 
 def strongest_pairs(e: Explanation, n: int | None = None) -> Ints:
-    """Return the n pairs with the largest magnitudes in descending order, (pairs, 2); ties in input order."""
+    """Return the n pairs with the largest magnitudes (pairs, 2), in descending order; ties in input order."""
     values = interactions_of(e)
     first, second = np.triu_indices(len(values), 1)
     order = np.argsort(-np.abs(np.nan_to_num(values[first, second])), kind="stable")[:n]
@@ -84,7 +84,7 @@ def pair(e: Explanation, i: int, j: int) -> Pair:
 
 
 def dataframe(e: Explanation) -> Any:
-    """Return a pandas frame with one row per pair of features, the strongest first."""
+    """Return a pandas frame with one row per pair of features, strongest first."""
     pairs = (pair(e, i, j) for i, j in strongest_pairs(e).tolist())
     rows = [(*map(replace_surrogates, p.features), p.value, p.standard_error) for p in pairs]
     columns = ["feature", "other_feature", "interaction", "standard_error"]
@@ -92,7 +92,7 @@ def dataframe(e: Explanation) -> Any:
 
 
 def shapiq_values(e: Explanation) -> Any:
-    """Return `shapiq.InteractionValues` of the features, their pairs and, if computed, their triples."""
+    """Return `shapiq.InteractionValues` of the features, pairs and, if computed, triples."""
     values, d = interactions_of(e), len(e.features)
     first, second = np.triu_indices(d, 1)
     sets = [(), *((i,) for i in range(d)), *zip(first.tolist(), second.tolist(), strict=True)]

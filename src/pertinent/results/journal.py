@@ -1,4 +1,4 @@
-"""A journal of finished work, so that a run that was killed can be continued."""
+"""A journal of finished work, from which a killed run can resume."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
 Key: TypeAlias = tuple[int, ...]
-"""The key of a record: the positions of a block of inputs and of a request."""
+"""Key of a record: the indices of a block of inputs and of a request."""
 
 _DIGESTS = ("model",)
-"""Fields of a header whose values are digests, which errors do not show."""
+"""Header fields whose values are digests, which error messages omit."""
 
 _LONGEST = 60
-"""Number of characters of a value that an error shows."""
+"""Number of characters of a value shown in error messages."""
 
 SYNC_SECONDS = 1.0
-"""Seconds between two syncs to the disk: a power failure costs at most the work in between."""
+"""Seconds between syncs to disk: a power failure loses at most the work in between."""
 
 
 class Journal:
     """A file of lines: a header that describes a run, then a record for each finished part.
 
-    A line is a checksum and a JSON object, written by one `write`. A killed process leaves complete lines and
-    at most one torn line, which is removed when the journal is opened again. `finished` maps the key of each
-    record to its byte offset in the file and its name.
+    A line is a checksum and a JSON object, written by a single `write`. A killed process leaves complete
+    lines and at most one torn line, which is removed when the journal is reopened. `finished` maps the key of
+    each record to its byte offset in the file and its name.
     """
 
     def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
@@ -66,7 +66,7 @@ class Journal:
             raise
 
     def add(self, key: Key, name: str | None, content: Mapping[str, Any]) -> None:
-        """Append a record under a key; `name` identifies the inputs that it belongs to."""
+        """Append a record with a key; `name` identifies the inputs that it belongs to."""
         offset = self._end
         self._append({"key": list(key), "name": name, **content})
         self.finished[key] = offset, name
@@ -81,7 +81,7 @@ class Journal:
                 yield record
 
     def close(self) -> None:
-        """Sync the file to the disk and close it."""
+        """Sync the file to disk and close it."""
         os.fsync(self._file)
         os.close(self._file)
 
@@ -110,7 +110,7 @@ class Journal:
             if changed:
                 raise FileError(
                     f"{str(self.path)!r} belongs to a run that differs in {'; '.join(changed)}. "
-                    "Use the same arguments to continue it, or choose another file."
+                    "Use the same arguments to resume it, or choose another file."
                 )
             self._end = lines.tell()
             while (record := _next_record(lines, self.path)) is not None:
@@ -132,7 +132,7 @@ class Journal:
             os.ftruncate(self._file, self._end)
             raise FileError(
                 f"{str(self.path)!r} cannot be written: {error.strerror}. The {len(self.finished)} results "
-                "in it are kept: make room and run the same again to continue."
+                "in it are kept: free some disk space and repeat the call to resume."
             ) from error
         self._end += len(line)
 
@@ -151,13 +151,13 @@ def write_journal(path: Path, header: Mapping[str, Any], records: Iterable[Mappi
 
 
 def replace_header(path: Path, header: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-    """Replace the header of a journal, and keep its records."""
-    with Journal(path, header):  # locked, so that no other process writes it
+    """Replace the header of a journal, keeping its records."""
+    with Journal(path, header):  # locked, so no other process writes to it
         write_journal(path, new, islice(read_journal(path), 1, None))
 
 
 def read_journal(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the header of a journal, then its records in the order in which they were written."""
+    """Yield the header of a journal, then its records in writing order."""
     with path.open("rb") as lines:
         header = _next(lines, path)
         if header is None:
@@ -191,7 +191,7 @@ def differences(before: Any, now: Any, where: str = "") -> list[str]:
 
 
 def _next(lines: BinaryIO, path: Path) -> dict[str, Any] | None:
-    """Return the object in the next line; None at the end of the file, where the last line may be torn."""
+    """Return the object in the next line; None at the end of the file, whose last line may be torn."""
     offset = lines.tell()
     line = lines.readline()
     if not line.endswith(b"\n") and (offset or re.match(rb"[0-9a-f]{0,8}( |$)", line)):
@@ -202,7 +202,7 @@ def _next(lines: BinaryIO, path: Path) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         content = None
     if not isinstance(content, dict):
-        raise FileError(f"{str(path)!r} is damaged or not a journal: at byte {offset} there is no record.")
+        raise FileError(f"{str(path)!r} is damaged or not a journal: there is no record at byte {offset}.")
     return content
 
 
@@ -220,7 +220,7 @@ def _next_record(lines: BinaryIO, path: Path) -> dict[str, Any] | None:
 
 
 def _pair(before: Any, now: Any) -> str:
-    """Return two values as text; long ones are shown from the first difference on."""
+    """Return two values as text; long values are shown from the first difference."""
     texts = [json.dumps(value, ensure_ascii=False) for value in (before, now)]
     if max(map(len, texts)) > _LONGEST:
         differs = (i for i, (a, b) in enumerate(zip(*texts, strict=False)) if a != b)

@@ -1,4 +1,4 @@
-"""Faithfulness and cost: the mean of a metric and the mean cost of an explanation, by method."""
+"""Faithfulness against cost: the mean of a metric and the mean cost of an explanation, by method."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class CostPoint:
 
 
 def mean_costs(evaluation: Evaluation) -> dict[str, dict[str, float]]:
-    """Return the mean evaluations and model seconds of an explanation by each method."""
+    """Return the mean evaluations and model seconds per explanation for each method."""
     names = labels([(e.method, e.settings) for e in evaluation.explanations])
     costs: dict[str, list[Cost]] = {}
     for name, e in zip(names, evaluation.explanations, strict=True):
@@ -45,7 +45,7 @@ def cost_points(
     evaluation: Evaluation, metric: str | None, cost: Literal["evaluations", "seconds"]
 ) -> list[CostPoint]:
     """Return a point for each method in ascending order of cost; by default for the first metric."""
-    require(bool(evaluation.better), "evaluation", "one that measured something", evaluation.rows)
+    require(bool(evaluation.better), "evaluation", "one with measured metrics", evaluation.rows)
     metric = metric or next(iter(evaluation.better))
     if metric not in evaluation.better:
         raise unknown("metric", metric, evaluation.better)
@@ -58,7 +58,7 @@ def cost_points(
     sign = -1 if evaluation.better[metric] == "lower" else 1
     points.sort(key=lambda point: (point.cost, -sign * point.interval.mean))
     best = -np.inf
-    for i, point in enumerate(points):  # a point is on the front if it is better than all cheaper ones
+    for i, point in enumerate(points):  # on the front if better than all points with lower cost
         value = sign * point.interval.mean
         points[i] = replace(point, is_best=value > best)
         best = max(best, value)

@@ -1,4 +1,4 @@
-"""Groups of an explanation's fields: the request, the prediction and the cost."""
+"""Nested records of an explanation: the request, the prediction and the cost."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from pertinent.outputs import Classes, Output, Scale
 
 @dataclass(frozen=True)
 class RequestRecord:
-    """Request of an explanation, with names in place of objects.
+    """The request of an explanation, with names instead of objects.
 
     Attributes
     ----------
     method, removal
-        The names of the explainer and of the removal.
+        Names of the explainer and of the removal.
     settings, removal_settings
         Their settings that differ from the defaults.
     sparsities
-        The shares of features for which the explanation was made and at which it is measured.
+        Shares of features for which the explanation was made and at which it is measured.
     scale
-        The scale of the scores and base values: ``"natural"`` (probabilities or values), ``"logit"``
-        (log-odds), ``"log-probability"`` or ``"raw"`` (the model's scores before softmax or sigmoid).
+        Scale of the scores and base values: ``"natural"`` (probabilities or values), ``"logit"`` (log-odds),
+        ``"log-probability"`` or ``"raw"`` (the model's scores before softmax or sigmoid).
     seed
-        The seed of the random draws.
+        Seed of the random draws.
     """
 
     method: str
@@ -43,16 +43,16 @@ class RequestRecord:
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """Output of the model for the whole input.
+    """The model's output for the whole input.
 
     Attributes
     ----------
     values
-        The probability or value of each column, (columns,).
+        Probability or value of each column (columns,).
     classes
-        The name of each column: a class, a label or a value.
+        Name of each column: a class, a label or a value.
     output
-        The meaning of the values: class probabilities, label probabilities or plain values.
+        Meaning of the values: class probabilities, label probabilities or plain values.
     """
 
     values: Annotated[Floats, Shape("columns")]
@@ -61,24 +61,24 @@ class Prediction:
 
     @property
     def column(self) -> int:
-        """Return the column that is explained by default, for example that of the most likely class."""
+        """Return the column explained by default, such as that of the most likely class."""
         return self.output.default_target(self.values)
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Cost of an explanation.
+    """The cost of an explanation.
 
     Attributes
     ----------
     evaluations
-        The number of distinct masks that were evaluated; a gradient counts as two.
+        Number of distinct masks that were evaluated; a gradient counts as two.
     budget
-        The largest number of evaluations that was allowed.
+        Largest number of evaluations allowed.
     budget_per_sparsity
-        Whether each sparsity was allowed the full budget, as in a search.
+        Whether each sparsity had the full budget, as in a search.
     seconds
-        The time that the model took, in seconds.
+        Time that the model took, in seconds.
     """
 
     evaluations: Index = 0

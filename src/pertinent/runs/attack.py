@@ -26,18 +26,18 @@ from pertinent.runs.session import Session, prepare_input
 
 @dataclass(frozen=True)
 class AttackTask(RunTask):
-    """Attacks sets of features of each input; items are pairs of an input and its sets.
+    """Task that attacks sets of features of each input; items are pairs of an input and its sets.
 
     Attributes
     ----------
     attack
-        The settings of the search.
+        Settings of the search.
     toward
-        The class that the prediction must be changed to; None for any other.
+        Class that the prediction must change to; None for any other class.
     features, one
-        What a feature is, and whether the run has a single input.
+        Kind of features, and whether the run has a single input.
     seed
-        The seed of random probes.
+        Seed of random probes.
     """
 
     attack: Attack
@@ -80,9 +80,11 @@ class AttackTask(RunTask):
 
 
 def check_rivals(model: Model, columns: Sequence[str]) -> None:
-    """Raise a `ModelError` if the model has a single class, so that no other can be reached."""
+    """Raise a `ModelError` if the model has a single class, so there is no other class to reach."""
     if model.output.kind == "class" and len(columns) == 1:
-        raise ModelError(f"The model has only one class, {columns[0]!r}: there is no other to reach.")
+        raise ModelError(
+            f"The model has only one class, {columns[0]!r}: an attack needs another class to reach."
+        )
 
 
 def masks_of(sets: Any, input: Input) -> Masks:
@@ -96,15 +98,15 @@ def masks_of(sets: Any, input: Input) -> Masks:
 
 
 def _is_several(sets: Any) -> bool:
-    """Return whether these are several sets, not the members of one."""
+    """Return whether these are several sets instead of the members of one set."""
     if isinstance(sets, np.ndarray) and sets.ndim in (1, 2):
         return sets.ndim == 2
     if isinstance(sets, str | bytes | np.ndarray) or not isinstance(sets, Sequence):
-        raise InputError(f"`sets` must hold names or numbers of features, or booleans, but got {sets!r}.")
+        raise InputError(f"`sets` must contain names or indices of features, or booleans, but got {sets!r}.")
     several = [isinstance(each, Sequence | np.ndarray) and not isinstance(each, str | bytes) for each in sets]
     if any(several) and not all(several):
         odd = sets[several.index(False)]
-        raise InputError(f"`sets` must hold only sets or only features, but got {odd!r} among sets.")
+        raise InputError(f"`sets` must contain only sets or only features, but got {odd!r} among sets.")
     return any(several)
 
 
@@ -113,7 +115,8 @@ def _mask(features: Any, input: Input) -> Masks:
     if members and all(isinstance(member, bool | np.bool_) for member in members):
         if np.shape(features) != (input.n_features,):
             raise InputError(
-                f"A set of booleans must have one for each of the {input.n_features} features, but has shape "
+                f"A set of booleans must have one value for each of the {input.n_features} features, but "
+                "has shape "
                 f"{np.shape(features)}."
             )
         return np.array(members)

@@ -1,4 +1,4 @@
-"""Where a run is done: the interface of executors, and the executor that works in this process."""
+"""Base class of executors, which determine where a run is done, and the executor for this process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pertinent.runs.run import Run
 
 LARGEST_BLOCK = 256
-"""Number of inputs in a block, if their number is large or unknown."""
+"""Number of inputs in a block if the total is large or unknown."""
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,13 @@ class Item:
     Attributes
     ----------
     index
-        The position of the input among all.
+        Index of the input among all inputs.
     raw
-        The input of the user, a prepared input, or the exception of an input that could not be read.
+        The user's input, a prepared input, or the exception of an input that could not be read.
     request_indexes
-        The positions of the requests by which it is explained.
+        Indices of the requests that explain it.
     id
-        The user's name for the input.
+        Your name for the input.
     """
 
     index: int
@@ -54,7 +54,7 @@ class Block:
 
 
 def blocks_of(items: Iterable[Item], size: int) -> Iterator[Block]:
-    """Yield blocks of at most `size` inputs, read as they are needed."""
+    """Yield blocks of at most `size` inputs, read as needed."""
     pending, number = iter(items), 0
     while block := list(islice(pending, size)):
         yield Block(number, block)
@@ -62,25 +62,25 @@ def blocks_of(items: Iterable[Item], size: int) -> Iterator[Block]:
 
 
 class RunTask(ABC):
-    """The task of a run for each of its inputs. Tasks are sent to the workers of a cluster."""
+    """What a run does with each of its inputs. Tasks are sent to the workers of a cluster."""
 
     def keys(self, item: Item) -> Sequence[Any]:
-        """Return the keys of the results of an input, by default its position."""
+        """Return the keys of an input's results; by default its index."""
         return [item.index]
 
     @abstractmethod
     def job(self, session: Session, item: Item, key: Any) -> Job:
-        """Return the job of a key; an error is the result of this job."""
+        """Return the job of a key; an exception becomes the result of the job."""
 
     def start(self, session: Session, item: Item, key: Any) -> Job | JobResult:
-        """Return the job of a key, or a `JobResult` with the error if it cannot be started."""
+        """Return the job of a key, or a `JobResult` with the error if it cannot start."""
         try:
             return self.job(session, item, key)
         except Exception as error:  # noqa: BLE001  recorded, the other inputs go on
             return JobResult(key, None, error)
 
     def result(self, item: Item, ended: JobResult, warnings: Sequence[str] = ()) -> Any:
-        """Return the result of a job; `warnings` are the warnings of the run so far."""
+        """Return a job's result; `warnings` are the run's warnings so far."""
         return ended
 
     def failures(self, item: Item, error: Exception) -> list[Any]:
@@ -88,52 +88,52 @@ class RunTask(ABC):
         return [self.result(item, JobResult(key, None, error)) for key in self.keys(item)]
 
     def pack(self, results: Sequence[Any]) -> Any:
-        """Return the results of a block in the form in which a worker sends them back."""
+        """Return a block's results in the form in which a worker sends them back."""
         return results
 
     def sharing_passes(self, model: Model) -> AbstractContextManager[Any]:
-        """Return a context in which the model keeps the parts of its passes that several jobs need."""
+        """Return a context in which the model caches the forward passes that several jobs reuse."""
         return nullcontext()
 
 
 class Workers(ABC):
-    """Processes, or this process, that run tasks on the model of a run."""
+    """Base class of the processes, or this process, that run tasks on the model of a run."""
 
     @property
     @abstractmethod
     def fingerprint(self) -> str:
-        """Return the fingerprint of the model in hexadecimal digits."""
+        """Return the model's fingerprint as hexadecimal digits."""
 
     @abstractmethod
     def run(
         self, task: RunTask, blocks: Iterable[Block], total: int | None, *, quiet: bool = False
     ) -> Iterator[tuple[Block, Any]]:
-        """Run a task on blocks, read as they are needed; yield each when it is done, with packed results.
+        """Run a task on blocks, read as needed; yield each when it is done, with packed results.
 
-        `total` is the number of results for the progress bar, or None; with `quiet` there is no bar.
+        `total` is the number of results for the progress bar, or None; `quiet` disables the bar.
         """
 
     @abstractmethod
     def results(
         self, task: RunTask, items: Iterable[Item], total: int | None, *, quiet: bool = False
     ) -> Iterator[Any]:
-        """Run a task on inputs, read as they are needed; yield single results as they are available."""
+        """Run a task on inputs, read as needed; yield individual results as they become available."""
 
 
 class Executor(ABC):
-    """The executor of a run: this process, or a cluster.
+    """Base class of executors of a run: this process, or a cluster.
 
     Attributes
     ----------
     block_size
-        The number of inputs in a block; None for the default.
+        Number of inputs in a block; None for the default.
     """
 
     block_size: int | None = None
 
     @abstractmethod
     def open(self, run: Run) -> AbstractContextManager[Workers]:
-        """Return the workers for a run, which end with the context."""
+        """Return the workers for a run, which stop when the context ends."""
 
     def resolve_model(self, model: Any) -> Model:
         """Return the model for the argument `model` of a public function."""
@@ -156,7 +156,7 @@ def executor_of(cluster: Executor | None) -> Executor:
 
 @dataclass(eq=False)
 class _OpenBlock:
-    """A block in progress: the number of its results, and those that are available."""
+    """A block in progress: the number of its results, and those available so far."""
 
     block: Block
     n_results: int
@@ -166,7 +166,7 @@ class _OpenBlock:
 class LocalWorkers(Workers):
     """The only worker of a run in this process.
 
-    Inputs of consecutive blocks go through one engine, so batches mix inputs of several blocks.
+    Inputs of consecutive blocks share one engine, so batches mix inputs of several blocks.
     """
 
     def __init__(self, run: Run) -> None:
@@ -175,7 +175,7 @@ class LocalWorkers(Workers):
 
     @property
     def fingerprint(self) -> str:
-        """Return the fingerprint of the model in hexadecimal digits."""
+        """Return the model's fingerprint as hexadecimal digits."""
         return self._run.model.fingerprint.hex()
 
     def run(
@@ -233,4 +233,4 @@ def run_task(
             yield item, task.result(item, ended, session.warnings)
         engine.progress = lambda _: None
         for _ in engine.run(session.repeats, len(session.repeats)):
-            pass  # the algorithms compare the answers
+            pass  # these algorithms compare the answers themselves

@@ -1,4 +1,4 @@
-"""Explaining every input of a run by every request."""
+"""Explaining every input of a run with every request."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from pertinent.runs.session import Session
 
 @dataclass(frozen=True)
 class Outcome:
-    """An explanation, or the reasons why there is none or why metrics of it are missing.
+    """An explanation, or the reasons why it or some of its metrics are missing.
 
-    The key is the position of the input and that of the request.
+    The key holds the index of the input and of the request.
     """
 
     key: tuple[int, int]
@@ -33,7 +33,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class ExplainTask(RunTask):
-    """Explains each input by these requests.
+    """Task that explains each input with these requests.
 
     Attributes
     ----------
@@ -49,11 +49,11 @@ class ExplainTask(RunTask):
 
     @classmethod
     def from_run(cls, run: Run, requests: Sequence[Request]) -> ExplainTask:
-        """Make the task of a run."""
+        """Create the task of a run."""
         return cls(tuple(requests), run.one, run.independent)
 
     def keys(self, item: Item) -> list[tuple[int, int]]:
-        """Return the position of the input with that of each request."""
+        """Return the input's index with the index of each request."""
         return [(item.index, number) for number in item.request_indexes]
 
     def job(self, session: Session, item: Item, key: tuple[int, int]) -> Job:
@@ -63,7 +63,7 @@ class ExplainTask(RunTask):
         return session.job(key, self.prepare(session, item, request), steps, request.removal, request.seed)
 
     def prepare(self, session: Session, item: Item, request: Request) -> Input:
-        """Return the input cut into the features of a request."""
+        """Return the input divided into the features of a request."""
         return session.prepare(item, features_of(request.features, item.index, one=self.one))
 
     def result(self, item: Item, ended: JobResult, warnings: Sequence[str] = ()) -> Outcome:
@@ -80,7 +80,7 @@ class ExplainTask(RunTask):
         return Outcome(ended.key, explanation, failures)
 
     def sharing_passes(self, model: Any) -> AbstractContextManager[Any]:
-        """Return a context in which the model keeps what fitted explainers read of its passes."""
+        """Return a context in which the model caches the forward passes that fitted explainers reuse."""
         stack = ExitStack()
         for request in self.requests:
             stack.enter_context(request.method.sharing_passes(model))
@@ -88,15 +88,15 @@ class ExplainTask(RunTask):
 
 
 def explain_each(run: Run, requests: Sequence[Request]) -> Iterator[Outcome]:
-    """Explain every input by every request; yield each outcome when it is available."""
+    """Explain every input with every request; yield each outcome when it is available."""
     task = ExplainTask.from_run(run, requests)
     return run.results(task, run.items(len(requests)), run.count_results(len(requests)))
 
 
 def explain_all(run: Run, requests: Sequence[Request]) -> Explanations:
-    """Explain every input by every request.
+    """Explain every input with every request.
 
-    The explanations are in the order of the inputs and, for the same input, of the requests.
+    The explanations are ordered by input and, for the same input, by request.
     """
     check_lengths(run, requests)
     outcomes: list[Outcome] = []

@@ -42,15 +42,13 @@ from pertinent.runs.request import Request, check_scale
 from pertinent.runs.session import Session
 
 REPEATED = 3
-"""Number of inputs that are predicted twice, and of their masks that are evaluated again when a run ends, to
-detect a model that is random or drifts. A resumed run predicts the same number of finished inputs again."""
+"""Number of inputs that are predicted twice, and of their masks that are re-evaluated when a run ends, to
+detect random or drifting models. A resumed run re-predicts the same number of finished inputs."""
 
-_TOO_LARGE = (
-    "The scores are not finite, because the model's outputs are too large to compute with: use another unit."
-)
+_TOO_LARGE = "The scores are not finite because the model's outputs are too large: use another unit."
 
 Unmeasured: TypeAlias = list[tuple[str, Exception]]
-"""Labels and errors of metrics that failed."""
+"""Labels and errors of failed metrics."""
 
 
 def explanation_steps(
@@ -58,7 +56,7 @@ def explanation_steps(
 ) -> Callable[[Input, Removal], Algorithm]:
     """Return the algorithm of one explanation: predict, explain within the budget, measure.
 
-    With `repeat` some questions are repeated, to detect a random model. `independent` is as in `Run`.
+    With `repeat`, some questions are repeated to detect random models. `independent` is as in `Run`.
     """
 
     def steps(input: Input, removal: Removal) -> Algorithm:
@@ -76,7 +74,7 @@ def explanation_steps(
             target = output.default_target(prediction)
         else:
             target = column_index(requested, classes, "target")
-        # Inputs of the same size get the same random questions, so similar inputs have similar scores.
+        # Inputs of the same size get the same random masks, so similar inputs have similar scores.
         drawn_for = input.fingerprint if independent or explainer.traits.draws_per_input else d
         rng = generator(request.seed, explainer.name, drawn_for)
         meter = Meter(budget)
@@ -155,18 +153,18 @@ def _publish(explain: Callable[[Finding, int], Explanation], ask: Ask) -> Ask:
 
 
 def _budget_warning(explainer: Explainer, budget: int, input: Input) -> str:
-    """Return a warning if the budget is too small to distinguish the features, else an empty string."""
+    """Return a warning if the budget is too small to distinguish the features; else an empty string."""
     least = explainer.traits.evaluations_per_feature * input.n_features
     if budget >= least or input.levels:
         return ""
     return (
-        f"{budget:,} evaluations hardly distinguish {input.n_features:,} features: use "
+        f"{budget:,} evaluations can hardly distinguish {input.n_features:,} features: use "
         f"{modality_named(input.kind).coarser}, or a budget of at least {least:,}, better {4 * least:,}."
     )
 
 
 def _record_answers(algorithm: Algorithm, answered: list[tuple[Values, Floats]]) -> Algorithm:
-    """Run an algorithm, and record its answers about a few masks, to repeat the questions later."""
+    """Run an algorithm and record its answers to a few masks, to repeat the questions later."""
 
     def record(ask: Ask, answer: Any) -> None:
         n = REPEATED - sum(len(values) for _, values in answered)
@@ -179,7 +177,7 @@ def _record_answers(algorithm: Algorithm, answered: list[tuple[Values, Floats]])
 
 
 def _repeat(answered: Sequence[tuple[Values, Floats]], session: Session) -> Algorithm:
-    """Repeat questions, and compare the answers with those recorded."""
+    """Repeat questions and compare the answers with the recorded ones."""
     for ask, answer in answered:
         session.compare(answer, (yield RepeatedValues(ask.masks, ask.scale, ask.groups)))
 
@@ -187,7 +185,7 @@ def _repeat(answered: Sequence[tuple[Values, Floats]], session: Session) -> Algo
 def measured(
     explanation: Explanation, metrics: Sequence[Metric]
 ) -> Generator[Ask, Any, tuple[Explanation, Unmeasured]]:
-    """Measure an explanation; return it with its measures, and the errors of metrics that failed."""
+    """Measure an explanation; return it with its measures, and the errors of failed metrics."""
     labels = metric_labels(metrics)
     measures = {name: values for name, values in explanation.measures.items() if name not in labels}
     better = {name: way for name, way in explanation.better.items() if name in measures}
@@ -202,7 +200,7 @@ def measured(
 
 
 def _scores(finding: Finding, meaning: ScoreMeaning, target: int, d: int) -> dict[str, Any]:
-    """Return the fields of an explanation that hold the scores of its `d` features."""
+    """Return the explanation fields for the scores of its `d` features."""
     scores, standard_errors, interactions = finding.scores, finding.standard_errors, finding.interactions
     fields: dict[str, Any] = {}
     if scores is None:

@@ -1,4 +1,4 @@
-"""A store that is a Parquet file, which replaces a journal at the end; and merging the files of shards."""
+"""A store in a Parquet file, preceded by a journal; and merging the files of shards."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from pertinent.runs.store import Header, Store, UnfinishedBlocks, add_requests, 
 
 
 def explain_to_file(run: Run, requests: Sequence[Request], out: Path) -> Explanations:
-    """Explain every input by every request into a Parquet file, except what it holds already."""
+    """Explain every input with every request into a Parquet file, skipping what it already contains."""
     store = FileStore(out)
     fill(store, run, requests)
     return store.read(requests)
 
 
 class FileStore(Store):
-    """A Parquet file, and a journal next to it until the run is finished. A block is one input."""
+    """A Parquet file, with a journal next to it until the run finishes. Each block is one input."""
 
     def __init__(self, path: Path) -> None:
         check_writable(path)
@@ -53,12 +53,12 @@ class FileStore(Store):
 
     @contextmanager
     def open(self, header: Header, requests: Sequence[Request]) -> Iterator[Sequence[Request]]:
-        """Open the journal, unless the file holds all requests."""
+        """Open the journal, unless the file already contains all requests."""
         stored = read_stored(self.path) if file_exists(self.path) else None
         before = journal_header(self._journal_path) if stored is None else stored.header
         if stored is not None and before is None:
             raise FileError(
-                f"{str(self.path)!r} exists and is not a run that could be continued: choose another file."
+                f"{str(self.path)!r} exists but is not a run that can be resumed: choose another file."
             )
         is_finished = stored is not None
         header, every = add_requests(self.path, before, header, requests, is_finished=is_finished)
@@ -81,7 +81,7 @@ class FileStore(Store):
             yield every
 
     def _check(self, record: Mapping[str, Any], n_requests: int) -> None:
-        """Raise a `FileError` unless a record of the journal is complete and has a key of the run."""
+        """Raise a `FileError` unless a journal record is complete and has a key of the run."""
         key = record["key"]
         explanation, _ = read_record(self._journal_path, record, Explanation.from_dict)
         is_key = len(key) == 2 and key[1] < n_requests
@@ -91,7 +91,7 @@ class FileStore(Store):
             )
 
     def blocks(self, items: Iterable[Item]) -> Iterator[Block]:
-        """Yield a block for each input, numbered by the position of the input."""
+        """Yield a block for each input, with the input's index as its number."""
         return (Block(item.index, [item]) for item in items)
 
     def explanations(self) -> Iterator[Explanation]:
@@ -104,11 +104,11 @@ class FileStore(Store):
                 yield explanation
 
     def add(self, workers: Workers, task: ExplainTask, blocks: UnfinishedBlocks, total: int | None) -> None:
-        """Explain unfinished inputs; add each explanation to the journal when it is available."""
+        """Explain unfinished inputs, adding each explanation to the journal when it is available."""
         items = (item for block in blocks for item in block.items)
         if self._journal is None:
             if any(True for _ in items):
-                raise blocks.other_inputs("there are more of them")
+                raise blocks.other_inputs("there are more inputs")
             return
         for outcome in workers.results(task, items, total):
             explanation = None if outcome.explanation is None else outcome.explanation.to_dict()
@@ -116,14 +116,14 @@ class FileStore(Store):
             self._journal.add(outcome.key, blocks.digests[outcome.key[0]], record)
 
     def finish(self, warnings: Sequence[str]) -> None:
-        """Write the file from the journal, and remove the journal."""
+        """Write the file from the journal and remove the journal."""
         journal = self._journal
         if journal is not None:
             inputs = {index: name for (index, _), (_, name) in journal.finished.items()}
             rows = (_row(record, warnings) for record in journal.records() if record["explanation"])
             failures = merge_failures(list(self._failures(journal)), len(self._header["requests"]))
             write_rows(self.path, rows, failures, {**self._header, "inputs": inputs})
-        elif self._journal_path.exists():  # an earlier process was killed before it removed the journal
+        elif self._journal_path.exists():  # an earlier process was killed before removing the journal
             sync(self.path)
             sync(self.path.parent)
         self._journal_path.unlink(missing_ok=True)
@@ -133,10 +133,10 @@ class FileStore(Store):
             yield from read_record(journal.path, record, dict)[1]
 
     def read(self, requests: Sequence[Request]) -> Explanations:
-        """Read the explanations by these requests, in their order."""
+        """Read the explanations by these requests, in order."""
         stored = self._stored or read_stored(self.path)
         numbers = [self._header["requests"].index(plain) for plain in plain_requests(requests)]
-        order = {number: place for place, number in enumerate(numbers)}
+        order = {number: rank for rank, number in enumerate(numbers)}
         rows = [row for row in stored.rows if row["request_index"] in order]
         rows.sort(key=lambda row: (row["index"], order[row["request_index"]]))
         methods = {None, *(request.method.name for request in requests)}
@@ -147,7 +147,7 @@ class FileStore(Store):
 
 
 def _records(stored: StoredExplanations) -> Iterator[dict[str, Any]]:
-    """Yield journal records of the inputs of a file for which nothing failed; others are tried again."""
+    """Yield journal records of the file's inputs without failures; failed inputs are retried."""
     failed = {failure.index for failure in stored.failures}
     for row in stored.rows:
         if row["index"] not in failed:
@@ -156,7 +156,7 @@ def _records(stored: StoredExplanations) -> Iterator[dict[str, Any]]:
 
 
 def _row(record: Mapping[str, Any], warnings: Sequence[str]) -> dict[str, Any]:
-    """Return the explanation of a record with its request and the warnings of the run."""
+    """Return the explanation of a record, with its request and the run's warnings."""
     explanation, number = record["explanation"], record["key"][1]
     merged = merge_warnings(explanation["warnings"], warnings)
     return {**explanation, "request_index": number, "warnings": merged}
@@ -164,14 +164,14 @@ def _row(record: Mapping[str, Any], warnings: Sequence[str]) -> dict[str, Any]:
 
 @checked
 def merge(files: Sequence[str | Path], out: str | Path) -> Explanations:
-    """Merge the files of all shards of a run into the file that one run would have written.
+    """Merge the files of all shards of a run into the file that a single run would have written.
 
-    The same call as for the shards, without `shard`, then finds its results in the merged file.
+    The call made for the shards, without `shard`, then reuses the results in the merged file.
 
     Parameters
     ----------
     files
-        The files that `explain` or `compare` wrote, one for each shard, in any order.
+        Files written by `explain` or `compare`, one for each shard, in any order.
     out
         The Parquet file to write.
     """
@@ -185,18 +185,18 @@ def merge(files: Sequence[str | Path], out: str | Path) -> Explanations:
         changed = differences({**whole, "shards": of}, {**header, "shards": shard.of})
         if changed:
             raise FileError(
-                f"{str(path)!r} is a shard of another run than {str(first)!r}: it differs in "
+                f"{str(path)!r} is a shard of a different run than {str(first)!r}: it differs in "
                 f"{'; '.join(changed)}."
             )
         if shard in shards:
             raise FileError(
-                f"{str(shards[shard].path)!r} and {str(path)!r} are both shard {shard}: name one."
+                f"{str(shards[shard].path)!r} and {str(path)!r} are both shard {shard}: pass only one."
             )
         shards[shard] = stored
     missing = [str(shard) for n in range(1, of + 1) if (shard := Shard(n, of)) not in shards]
     if missing:
         raise FileError(
-            f"Shard{'s' * (len(missing) > 1)} {', '.join(missing)} of the run must be merged, too."
+            f"Shard{'s' * (len(missing) > 1)} {', '.join(missing)} of the run must also be merged."
         )
     every = shards.values()
     rows = sorted(
@@ -209,9 +209,9 @@ def merge(files: Sequence[str | Path], out: str | Path) -> Explanations:
 
 
 def _read_shard(path: Path) -> tuple[StoredExplanations, dict[str, Any]]:
-    """Return the content of a shard's file, and the header of its run."""
+    """Return the content of a shard's file and the header of its run."""
     if not file_exists(path) and file_exists(journal_of(path)):
-        raise FileError(f"The run {str(path)!r} is not finished: continue it by the same call first.")
+        raise FileError(f"The run {str(path)!r} is not finished: repeat its call first to finish it.")
     stored = read_stored(path)
     if stored.header is None or "shard" not in stored.header:
         raise FileError(f"{str(path)!r} was not written by a run with `shard`.")

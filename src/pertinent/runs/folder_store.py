@@ -1,4 +1,4 @@
-"""A store that is a folder with a Parquet file for each block of inputs, and an index of them."""
+"""A store in a folder, with one Parquet file per block of inputs, and an index."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ logger = logging.getLogger(__name__)
 
 
 def is_folder(out: Path) -> bool:
-    """Return whether `out` names a folder of files: it has no suffix, or is an existing folder."""
+    """Return whether `out` refers to a folder: it has no suffix, or is an existing folder."""
     return out.suffix == "" or folder_exists(out)
 
 
 def explain_to_folder(run: Run, request: Request, out: Path) -> ExplanationFolder:
-    """Explain every input by a request into a folder, except the blocks that it holds already.
+    """Explain every input with a request into a folder, skipping the blocks that it already contains.
 
-    Inputs are read as they are needed. Neither inputs nor explanations are kept in memory.
+    Inputs are read as needed. Neither inputs nor explanations are kept in memory.
     """
     fill(FolderStore(out, run.executor.block_size or LARGEST_BLOCK), run, [request])
     return ExplanationFolder(out)
 
 
 class FolderStore(Store):
-    """A folder with a Parquet file for each block of inputs, and a journal of the files."""
+    """A folder with one Parquet file per block of inputs, and a journal that lists the files."""
 
     def __init__(self, path: Path, block_size: int) -> None:
         optional("pyarrow.parquet")  # reported before anything is computed
@@ -61,11 +61,11 @@ class FolderStore(Store):
         except OSError as error:
             raise FileError(f"The folder {str(path)!r} cannot be written: {error.strerror}.") from error
         if foreign:
-            raise FileError(f"The folder {str(path)!r} holds other files: choose a new or an empty one.")
+            raise FileError(f"The folder {str(path)!r} contains other files: choose a new or empty folder.")
 
     @contextmanager
     def open(self, header: Header, requests: Sequence[Request]) -> Iterator[Sequence[Request]]:
-        """Open the index; parts that are damaged or missing are not finished."""
+        """Open the index; damaged or missing parts count as unfinished."""
         header = {**header, "block_size": self._block_size}
         stored = journal_header(self.path / INDEX)
         self._header, every = add_requests(self.path, stored, header, requests, is_finished=False)
@@ -95,7 +95,7 @@ class FolderStore(Store):
             yield from Explanations.read(self.path / part_name(record["key"][0]))
 
     def add(self, workers: Workers, task: ExplainTask, blocks: UnfinishedBlocks, total: int | None) -> None:
-        """Explain unfinished blocks; write the file of each, and then its record in the index."""
+        """Explain unfinished blocks; write each block's file, then its record in the index."""
         task = FolderTask(task.requests, task.one, task.independent, self._header)
         for block, (content, record) in workers.run(task, blocks, total):
             write_bytes(self.path / part_name(block.number), content)
@@ -103,7 +103,7 @@ class FolderStore(Store):
         self._n_blocks = blocks.n_read
 
     def finish(self, warnings: Sequence[str]) -> None:
-        """Add the last record to the index, which says that the run is finished."""
+        """Add the final record to the index, which marks the run as finished."""
         if (self._n_blocks, 0) not in self._index.finished:
             self._index.add(
                 (self._n_blocks, 0), END, {"explanations": 0, "failures": 0, "warnings": warnings}
@@ -112,12 +112,12 @@ class FolderStore(Store):
 
 @dataclass(frozen=True)
 class FolderTask(ExplainTask):
-    """Explains the inputs of a block, and makes the content of its file where it is explained."""
+    """Task that explains the inputs of a block and creates the content of its file on the worker."""
 
     header: Mapping[str, Any] | None = None
 
     def pack(self, results: Sequence[Outcome]) -> tuple[bytes, dict[str, Any]]:
-        """Return the content of the file of a block, and its record in the index."""
+        """Return the content of a block's file, and its record in the index."""
         ordered = sorted(results, key=lambda each: each.key)
         rows = [each.explanation.to_dict() for each in ordered if each.explanation is not None]
         failures = [failure for each in ordered for failure in each.failures]

@@ -1,4 +1,4 @@
-"""Measuring explanations that exist already."""
+"""Measuring existing explanations."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from pertinent.runs.session import Session, prepare_input
 
 @dataclass(frozen=True)
 class MeasureTask(RunTask):
-    """Measures explanations, by default with the removal and the seed of each explanation."""
+    """Task that measures explanations, by default with each explanation's removal and seed."""
 
     metrics: tuple[Metric, ...]
     removal: Removal | None
     seed: int | None
 
     def keys(self, item: Item) -> list[tuple[int, int]]:
-        """Return the position of the explanation."""
+        """Return the index of the explanation."""
         return [(item.index, 0)]
 
     def job(self, session: Session, item: Item, key: tuple[int, int]) -> Job:
@@ -45,7 +45,7 @@ class MeasureTask(RunTask):
         return session.job(key, input, steps, removal, explanation.seed if seed is None else seed)
 
     def result(self, item: Item, ended: JobResult, warnings: Sequence[str] = ()) -> Outcome:
-        """Return the explanation with its measures, and a failure for each metric that failed."""
+        """Return the explanation with its measures, and a failure for each failed metric."""
         if ended.error is None:
             explanation, errors = ended.result
         else:
@@ -64,27 +64,28 @@ def removal_of(explanation: Explanation) -> Removal:
         if value == NOT_KEPT:
             raise SettingError(
                 f"The explanation was made with a custom {setting} of the removal {name!r}, which it does "
-                "not contain: pass the same `removal=` again."
+                "not store: pass the same `removal` again."
             )
     for setting in removals.get(name).opens:
         if settings.get(setting) is not None:
             raise SettingError(
-                f"The explanation was made with the {setting} {settings[setting]!r}. An explanation may come "
-                f"from a file, so this is not opened: pass removal='{name}:{setting}=…'."
+                f"The explanation was made with the {setting} {settings[setting]!r}. It is not opened "
+                "because the "
+                f"explanation may come from a file: pass removal='{name}:{setting}=…'."
             )
     return removals.make(name, settings)
 
 
 def check_same_input(explanation: Explanation, input: Input, model: Model) -> None:
-    """Raise an `InputError` unless the model has the columns and features of the explanation."""
+    """Raise an `InputError` unless the model has the explanation's columns and features."""
     columns = model.columns_of(input)
     if columns and columns != explanation.classes:
         raise InputError(
-            f"The explanation is of {', '.join(explanation.classes)}, but this model knows "
-            f"{', '.join(columns)}; evaluate with the model that was explained."
+            f"The explanation has the columns {', '.join(explanation.classes)}, but this model has "
+            f"{', '.join(columns)}: evaluate with the explained model."
         )
     if input.features != explanation.features:
         raise InputError(
-            f"The explanation has {len(explanation.features)} features, but this model sees "
-            f"{input.n_features} in the same input; evaluate with the model that was explained."
+            f"The explanation has {len(explanation.features)} features, but this model finds "
+            f"{input.n_features} in the same input: evaluate with the explained model."
         )

@@ -1,4 +1,4 @@
-"""Models by name: embedded models, folders, and objects in a module of the user."""
+"""Models by name: embedded models, folders, and objects in a user's module."""
 
 from __future__ import annotations
 
@@ -29,29 +29,30 @@ def load_or_wrap(model: Any) -> Model:
 
 
 def is_own(name: str) -> bool:
-    """Return whether a name is that of an object in a module of the user."""
+    """Return whether a name refers to an object in a user's module."""
     return _OWN.fullmatch(name) is not None
 
 
 def load_model(name: str, device: str = "cpu", dtype: str = "float32", long_texts: str = "truncate") -> Model:
-    """Load an embedded model, the transformer in a folder, or a model in a module of the user."""
+    """Load an embedded model, a transformer from a folder, or a model from a user's module."""
     from pertinent.models.embedded.load import NAMES, load, load_transformer
 
     if is_own(name):
         if (device, dtype, long_texts) != ("cpu", "float32", "truncate"):
             flags = "--device, --dtype and --long-texts"
-            raise SettingError(f"{name!r} is configured in its module: leave out {flags}.")
+            raise SettingError(f"{name!r} is configured in its module: omit {flags}.")
         return wrap(load_own(name, "--model"))
     if name in NAMES:
         return load(name, device=device, dtype=dtype, long_texts=long_texts)
     if not folder_exists(Path(name)):
         raise SettingError(
-            f"{unknown('model', name, NAMES)} A folder with a transformers model also works, and "
-            "package.module:name for a model of your own."
+            f"{unknown('model', name, NAMES)} The name of a folder with a transformers model is also "
+            "accepted, "
+            "and package.module:name for your own model."
         )
     if _is_explainer(Path(name)):
         raise SettingError(
-            f"{name!r} holds an explainer, not a model: name it with --method, and with --model the model "
+            f"{name!r} contains an explainer, not a model: pass it with --method, and with --model the model "
             "that it was fitted to."
         )
     options = {} if long_texts == "truncate" else {"long_texts": long_texts}
@@ -59,7 +60,7 @@ def load_model(name: str, device: str = "cpu", dtype: str = "float32", long_text
 
 
 def _is_explainer(folder: Path) -> bool:
-    """Return whether `fit` wrote a folder, by the method in its card."""
+    """Return whether a folder was written by `fit`, based on the method in its card."""
     from pertinent.files import read_json
     from pertinent.finetuning.run_folder import RECORD
 
@@ -71,13 +72,13 @@ def _is_explainer(folder: Path) -> bool:
 
 
 def load_own(name: str, flag: str = "--embed") -> Any:
-    """Return an object in a module of the current folder or the installed packages."""
+    """Return an object from a module in the current folder or an installed package."""
     module_name, _, attribute = name.partition(":")
     if not is_own(name):
         raise SettingError(f"{flag} must be package.module:name, but got {name!r}.")
     here = str(Path.cwd())
     if here not in sys.path:
-        sys.path.insert(0, here)  # not removed: the module may import others when it is called
+        sys.path.insert(0, here)  # not removed, because the module may import others later
     target = _import(module_name)
     for part in attribute.split("."):
         if not hasattr(target, part):
@@ -93,7 +94,7 @@ def _import(module_name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name is not None and f"{module_name}.".startswith(f"{error.name}."):
             raise SettingError(
-                f"There is no module {error.name!r}, neither in this folder nor among the installed packages."
+                f"There is no module {error.name!r} in this folder or among the installed packages."
             ) from error
         raise ModelError(f"{module_name!r} cannot be imported: {error}.") from error
     except (Exception, SystemExit) as error:
@@ -101,7 +102,7 @@ def _import(module_name: str) -> Any:
 
 
 def kind_named(name: str) -> str | None:
-    """Return the kind of input of a model before it is loaded; None for one in a module of the user."""
+    """Return the kind of input of a model before it is loaded; None for a model in a user's module."""
     from pertinent.models.embedded.load import KINDS, find_head
 
     if is_own(name):
@@ -112,7 +113,7 @@ def kind_named(name: str) -> str | None:
 
 
 class NamedModel(Model):
-    """A model that is loaded by its name where it is used: in this process, or by the workers of a cluster.
+    """A model loaded by name where it is used: in this process, or by the workers of a cluster.
 
     Parameters
     ----------
@@ -131,7 +132,7 @@ class NamedModel(Model):
         self._loaded: Model | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state that is sent to a worker: no loaded model, and the absolute path of a folder."""
+        """Return the state for a worker: no loaded model, and the absolute path of a folder."""
         is_folder = not is_own(self.name) and folder_exists(Path(self.name))
         name = str(Path(self.name).resolve()) if is_folder else self.name
         return {**vars(self), "name": name, "_loaded": None}
@@ -140,19 +141,19 @@ class NamedModel(Model):
         return f"<{type(self).__name__} {self.name}: not loaded>"
 
     def load(self) -> Model:
-        """Return the model, which is loaded once in each process."""
+        """Return the model, which is loaded once per process."""
         if self._loaded is None:
             self._loaded = load_model(self.name, *self.options)
         return self._loaded
 
     def split(self, raw: Any) -> Iterable[Any] | None:
-        """Return the inputs in `raw` if it holds several, else None."""
+        """Return the inputs in a collection, or None if `raw` is a single input."""
         return split_any(raw) if self.kind is None else modality_named(self.kind).split(raw)
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise ModelError(
-            f"The model {self.name!r} is loaded only by the workers of a cluster, but is needed here: load "
-            "and wrap it, and pass that in place of its name."
+            f"The model {self.name!r} is loaded only by the workers of a cluster but is needed in this "
+            "process: load and wrap it, and pass the wrapped model instead of its name."
         )
 
     identity = prepare = default_removal = submit = _refuse

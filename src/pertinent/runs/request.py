@@ -1,4 +1,4 @@
-"""The request: how every input is explained, in a form that can be saved and compared."""
+"""The request: how to explain every input, in a form that can be saved and compared."""
 
 from __future__ import annotations
 
@@ -41,16 +41,15 @@ class Request:
     removal
         How features are removed; None for the removal that suits the model.
     target
-        The column to explain, by number or name, or a tuple with one for each input; None for the default
-        of the output.
+        Column to explain, by index or name, or a tuple with one per input; None for the output's default.
     features
-        What a feature is, as in `explain`.
+        Kind of features, as in `explain`.
     sparsities, budget, scale, seed
         As in `explain`.
     early_stopping
-        When the method may stop before its budget is spent.
+        Rule by which the method may stop before its budget is spent.
     metrics
-        The metrics to measure each explanation by.
+        Metrics to measure each explanation with.
     """
 
     method: Explainer
@@ -81,7 +80,7 @@ class Request:
         scale: Scale = "natural",
         early_stopping: str | EarlyStopping | None = None,
     ) -> Request:
-        """Make a request from arguments of `explain`, and check them.
+        """Create and check a request from arguments of `explain`.
 
         >>> Request.from_method("lime", {"samples": 50}, sparsity=0.1).to_dict()["settings"]
         {'samples': 50}
@@ -108,10 +107,10 @@ class Request:
 
     @classmethod
     def from_keywords(cls, method: str | Explainer | Request, words: Mapping[str, Any]) -> Request:
-        """Make a request from a method and the keyword arguments of a public function.
+        """Create a request from a method and the keyword arguments of a public function.
 
-        Arguments of `from_method` belong to the request, the others are settings of the method. If `method`
-        is a request, it is returned, and no other arguments are allowed.
+        Arguments of `from_method` belong to the request, the rest are settings of the method. If `method` is
+        a request, it is returned, and no other arguments are allowed.
         """
         changed = {name: value for name, value in words.items() if not _is_default(name, value)}
         if not isinstance(method, Request):
@@ -120,7 +119,7 @@ class Request:
             return cls.from_method(method, settings, **options)
         for name in changed:
             raise SettingError(
-                f"`{name}` cannot be combined with a request: leave it out, or change the request with "
+                f"`{name}` cannot be combined with a request: omit it, or change the request with "
                 "dataclasses.replace."
             )
         return method
@@ -147,9 +146,9 @@ class Request:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Request:
-        """Make a request from what `to_dict` returned.
+        """Create a request from the output of `to_dict`.
 
-        Raise an `InputError` or a `SettingError` if the data is damaged or holds the digest of an object.
+        Raise an `InputError` or a `SettingError` if the data is damaged or contains the digest of an object.
         """
         data = PlainData(plain, "request")
         removal = data.value("removal")
@@ -172,23 +171,23 @@ class Request:
         return digest(json.dumps(self.to_dict(), sort_keys=True))
 
     def target_of(self, index: int) -> Any:
-        """Return the target of an input, by number or name, or None for the default."""
+        """Return the target of an input, by index or name, or None for the default."""
         return _entry(self.target, index, "target") if isinstance(self.target, tuple) else self.target
 
 
 Method: TypeAlias = str | Explainer | Request
-"""The argument `method` of public functions: a name, an explainer, or a whole request."""
+"""The argument `method` of public functions: a name, an explainer, or a complete request."""
 
 WORDS = {
     name: parameter.default
     for name, parameter in signature(Request.from_method).parameters.items()
     if name not in ("method", "settings")
 }
-"""Keyword arguments that belong to a request, besides the method and its settings, with their defaults."""
+"""Keyword arguments that belong to a request, except the method and its settings, with defaults."""
 
 
 def make_explainer(method: str | Explainer, settings: Mapping[str, Any] | None = None) -> Explainer:
-    """Make an explainer from a name such as ``"lime:samples=50"`` or an instance, with settings changed."""
+    """Create an explainer from a name such as ``"lime:samples=50"`` or an instance, with settings changed."""
     if isinstance(method, str):
         name, _ = split_settings(method, "method")
         if name not in explainers and name in learned_methods:
@@ -198,11 +197,11 @@ def make_explainer(method: str | Explainer, settings: Mapping[str, Any] | None =
 
 
 def check_scale(scale: Scale, explainer: Explainer, output: Output | None = None) -> None:
-    """Raise a `SettingError` unless the method and the model's output have the scale."""
+    """Raise a `SettingError` unless the method and the model's output support the scale."""
     scales = " or ".join(map(repr, explainer.traits.scales))
     require(scale in explainer.traits.scales, "scale", f"{scales} for {explainer.name}", scale)
     if output is not None and output.kind == "value":
-        must = "'natural' for a model of plain values, which have no probabilities"
+        must = "'natural' for a model with plain values, which have no probabilities"
         if output.scales != ("natural",):
             must = f"{' or '.join(map(repr, output.scales))} for {output.plural}"
         require(scale in output.scales, "scale", must, scale)
@@ -211,36 +210,36 @@ def check_scale(scale: Scale, explainer: Explainer, output: Output | None = None
 def _check_stops_early(explainer: Explainer) -> None:
     """Raise a `SettingError` unless the method can stop before its budget is spent."""
     if not explainer.traits.stops_early:
-        *others, last = (name for name, cls in explainers.all().items() if cls.traits.stops_early)
+        *names, last = (name for name, cls in explainers.all().items() if cls.traits.stops_early)
         raise SettingError(
-            f"`early_stopping` must be left out for {explainer.name}, which cannot stop early: choose "
-            f"{', '.join(others)} or {last}."
+            f"`early_stopping` must be None for {explainer.name}, which cannot stop early: choose "
+            f"{', '.join(names)} or {last}."
         )
 
 
 def make_removal(removal: str | Removal | None) -> Removal | None:
-    """Make a removal from a name, perhaps with settings; an instance is returned unchanged."""
+    """Create a removal from a name, optionally with settings; an instance is returned unchanged."""
     return removals.parse(removal) if isinstance(removal, str) else removal
 
 
 def make_metrics(metrics: str | Metric | Sequence[str | Metric] | None) -> tuple[Metric, ...]:
-    """Make metrics from names, perhaps with settings; instances are returned unchanged."""
+    """Create metrics from names, optionally with settings; instances are returned unchanged."""
     several = [metrics] if isinstance(metrics, str | Metric) else list(metrics or ())
     made = tuple(registered_metrics.parse(m) if isinstance(m, str) else m for m in several)
     for number, metric in enumerate(made):
         if metric in made[:number]:
-            raise SettingError(f"{metric.name} is named twice with the same settings: name it once.")
+            raise SettingError(f"{metric.name} is listed twice with the same settings: list it once.")
     return made
 
 
 def with_same_features(requests: Sequence[Request]) -> list[Request]:
-    """Return the requests with the features that fitted explainers among them were fitted to."""
+    """Return the requests with the features that their fitted explainers were fitted to."""
     fitted = [request.features for request in requests if request.method.traits.fitted_features is not None]
     names = sorted({features for features in fitted if isinstance(features, str)})
     if len(names) > 1:
         raise SettingError(
             f"The explainers were fitted to different features ({', '.join(names)}): compare them "
-            "separately, or choose with `features`."
+            "separately, or set `features`."
         )
     return [replace(request, features=names[0]) for request in requests] if names else list(requests)
 
@@ -254,7 +253,7 @@ def features_of(features: Any, index: int, *, one: bool) -> Any:
 def _entry(values: Sequence[Any], index: int, what: str) -> Any:
     if index >= len(values):
         raise InputError(
-            f"`{what}` must have an entry for each input, but has {len(values)} for input {index}."
+            f"`{what}` must have one entry per input, but has {len(values)}, none for input {index}."
         )
     return values[index]
 
@@ -268,7 +267,7 @@ def _is_default(name: str, value: Any) -> bool:
 
 
 def check_features(features: Any) -> Any:
-    """Return features as a request holds them: a name, an array, or tuples instead of lists."""
+    """Return features in the form that a request stores: a name, an array, or tuples instead of lists."""
     if features is None or isinstance(features, str):
         return features
     is_several = isinstance(features, Sequence | np.ndarray) and getattr(features, "ndim", 1) > 0
@@ -293,12 +292,12 @@ def _sparsities(sparsity: float | Sequence[float] | None) -> tuple[float, ...]:
 
 
 def _plain_named(thing: Any) -> dict[str, Any]:
-    """Return the name and the changed settings of a removal or metric."""
+    """Return the name and the non-default settings of a removal or metric."""
     return {"name": thing.name, "settings": _plain_settings(thing)}
 
 
 def _make_named(registry: Registry[T], plain: Any, what: str) -> T:
-    """Make the removal or metric that `_plain_named` described."""
+    """Create the removal or metric described by `_plain_named`."""
     data = PlainData(plain, what)
     return registry.make(data.text("name"), _settings(data))
 
@@ -308,7 +307,7 @@ def _plain_settings(thing: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON represents it, or its digest."""
+    """Return a value in its JSON form, or its digest."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.generic):
@@ -328,7 +327,7 @@ def _plain_method(method: Explainer) -> dict[str, Any]:
 
 
 def _method_of(data: PlainData) -> Explainer:
-    """Return the method that `_plain_method` described; a fitted one is loaded, and must be unchanged."""
+    """Return the method described by `_plain_method`; a fitted method is loaded and must be unchanged."""
     name, settings = data.text("method"), _settings(data)
     if "fitted" not in data:
         return explainers.make(name, settings)
@@ -344,7 +343,7 @@ def _settings(data: PlainData) -> dict[str, Any]:
 
 
 def _restore(name: str, value: Any) -> Any:
-    """Return the value that `_plain` represented; raise an error for a digest."""
+    """Return the value represented by `_plain`; raise an error for a digest."""
     if isinstance(value, dict) and _DIGEST in value:
-        raise SettingError(f"The setting `{name}` was not saved with the request, only its digest.")
+        raise SettingError(f"The setting `{name}` was not saved with the request; only its digest was.")
     return tuple(_restore(name, each) for each in value) if isinstance(value, list) else value

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class NamedInput:
-    """An input of a stream with the user's name for it."""
+    """An input of a stream, with the user's name for it."""
 
     raw: Any
     id: str
@@ -28,7 +28,7 @@ class NamedInput:
 
 @dataclass(frozen=True)
 class Shard:
-    """The `number`-th of `of` equal parts of the inputs, counted from 1: every `of`-th input.
+    """The `number`-th of `of` equal shards of the inputs, counted from 1: every `of`-th input.
 
     >>> [index for index in range(8) if index in Shard.parse("2/3")]
     [1, 4, 7]
@@ -39,7 +39,7 @@ class Shard:
 
     @classmethod
     def parse(cls, text: str) -> Shard:
-        """Make a shard from a text such as ``"2/8"``."""
+        """Parse a shard such as ``"2/8"``."""
         match = re.fullmatch(r"([1-9]\d{0,8})/([1-9]\d{0,8})", text)
         require(match is not None and int(match[1]) <= int(match[2]), "shard", "I/N with 1 ≤ I ≤ N", text)
         assert match is not None
@@ -59,22 +59,22 @@ class Run:
     Attributes
     ----------
     one
-        Whether the user gave a single input, not a collection.
+        Whether the user passed a single input instead of a collection.
     ids
-        The user's name for each input.
+        User's name for each input.
     shard
-        The part of the inputs that this run does; None for all of them.
+        Shard of the inputs that this run processes; None for all inputs.
     title
-        The text of the progress bar.
+        Text of the progress bar.
     batch_size, progress
         As in `explain`.
     independent
-        Whether inputs of the same size get different random questions, so that a network that learns from the
-        answers cannot learn their common error.
+        Whether inputs of the same size get different random masks, so a network that learns from the answers
+        cannot learn their common error.
     executor
-        Where the work is done.
+        Executor that does the work.
     warnings
-        Warnings that concern all results.
+        Warnings that apply to all results.
     """
 
     model: Model
@@ -91,7 +91,7 @@ class Run:
 
     @classmethod
     def from_model(cls, model: Any, title: str, cluster: Executor | None = None, **options: Any) -> Run:
-        """Make a run without inputs from the arguments of a public function."""
+        """Create a run without inputs from the arguments of a public function."""
         executor = executor_of(cluster)
         return cls(executor.resolve_model(model), title=title, executor=executor, **options)
 
@@ -99,15 +99,15 @@ class Run:
     def from_arguments(
         cls, model: Any, inputs: Any, title: str, shard: str | None = None, **options: Any
     ) -> Run:
-        """Make a run over one input or several, or over a shard, from the arguments of a public function."""
+        """Create a run over one or several inputs, or a shard, from the arguments of a public function."""
         run = cls.from_model(model, title, **options)
         several = run.model.split(inputs)
         run = replace(run, inputs=[inputs] if several is None else several, one=several is None)
         if shard is None:
             return run
         parsed, n = Shard.parse(shard), run.n_inputs
-        require(not run.one, "shard", "left out for a single input", shard)
-        require(n is None or parsed.of <= n, "shard", f"one of at most {n}, as many as inputs", shard)
+        require(not run.one, "shard", "omitted for a single input", shard)
+        require(n is None or parsed.of <= n, "shard", f"one of at most {n} (the number of inputs)", shard)
         return replace(run, shard=parsed)
 
     def listed(self) -> Run:
@@ -117,7 +117,7 @@ class Run:
         return replace(self, inputs=inputs)
 
     def over(self, inputs: Sequence[Any], model: Model | None = None) -> Run:
-        """Return the same run over other inputs, perhaps with another model."""
+        """Return the same run over other inputs, optionally with another model."""
         return replace(self, inputs=inputs, one=False, ids=None, model=model or self.model)
 
     @property
@@ -126,13 +126,13 @@ class Run:
         return len(self.inputs) if isinstance(self.inputs, Sized) else None
 
     def count_results(self, per_input: int = 1) -> int | None:
-        """Return the number of results, `per_input` for each input, or None for a stream."""
+        """Return the number of results, `per_input` for each input; None for a stream."""
         n, shard = self.n_inputs, self.shard
         n = n if n is None or shard is None else len(range(shard.number - 1, n, shard.of))
         return None if n is None else n * per_input
 
     def items(self, n_requests: int = 1) -> Iterator[Item]:
-        """Yield the inputs that this run does, each to be explained by every request."""
+        """Yield the inputs that this run processes, each to be explained with every request."""
         request_indexes = tuple(range(n_requests))
         for index, raw in enumerate(self.inputs):
             if self.shard is not None and index not in self.shard:
@@ -141,13 +141,13 @@ class Run:
             if isinstance(raw, NamedInput):
                 raw, name = raw.raw, raw.id
             if isinstance(raw, np.ndarray) and self.n_inputs is None:
-                raw = raw.copy()  # a stream may yield the same buffer for every input
+                raw = raw.copy()  # a stream may reuse one buffer for all inputs
             yield Item(index, raw, request_indexes, name)
 
     def results(self, task: RunTask, items: Iterable[Item], total: int | None) -> Iterator[Any]:
-        """Run a task on inputs; yield each result as it is available.
+        """Run a task on inputs; yield each result as it becomes available.
 
-        If the inputs raise an error, the results of those that were read before are yielded first.
+        If the inputs raise an error, the results of the inputs read before are yielded first.
         """
         source = DeferredError(items)
         with self.executor.open(self) as workers:
@@ -156,7 +156,7 @@ class Run:
 
 
 class DeferredError(Generic[T]):
-    """An iterable that ends where its source raises an error; `check` raises the error."""
+    """An iterable that ends when its source raises an error; `check` re-raises the error."""
 
     def __init__(self, source: Iterable[T]) -> None:
         self._source = source
@@ -169,7 +169,7 @@ class DeferredError(Generic[T]):
             self._error = error
 
     def check(self) -> None:
-        """Raise the error of the source, if there was one."""
+        """Raise the source's error, if there was one."""
         if self._error is not None:
             raise self._error
 
@@ -177,7 +177,7 @@ class DeferredError(Generic[T]):
 def raise_first(failures: Sequence[Failure], done: str, finished: Sequence[Any] = ()) -> NoReturn:
     """Raise an error because nothing could be `done`: the only error, or the first with the number of inputs.
 
-    The error has the `failures` and what was `finished`.
+    The error carries the `failures` and the `finished` results.
     """
     if not failures:
         raise InputError("There are no inputs to explain.")

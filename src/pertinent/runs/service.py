@@ -1,4 +1,4 @@
-"""A service: one model in one thread, which explains inputs of other threads in shared batches."""
+"""A service: a model in one thread that explains inputs of other threads in shared batches."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(eq=False)
 class _Order:
-    """A submitted job: how its result is made, the user's callbacks, its future, and its number."""
+    """A submitted job: how to create its result, the user's callbacks, its future, and its number."""
 
     result: Callable[[JobResult], Any]
     on_partial: Callable[[Explanation], None] | None = None
@@ -88,21 +88,21 @@ class Service:
         on_progress: Callable[[int], None] | None = None,
         **words: Any,
     ) -> Future[Explanation]:
-        """Start to explain an input, and return the future of its explanation.
+        """Start explaining an input and return a future for its explanation.
 
         `cancel` of the future frees its resources. The future's `result` raises the error of an input that
-        cannot be explained; invalid settings raise here.
+        cannot be explained; invalid settings raise immediately.
 
         Parameters
         ----------
         input
-            One text, image or row.
+            A single text, image or row.
         method
             As in `explain`.
         on_partial
-            Called in the service's thread with each partial explanation, if the method publishes them.
+            Called in the service's thread with each partial explanation, if the method publishes any.
         on_progress
-            Called in the service's thread with the number of evaluations so far, after every batch.
+            Called in the service's thread after every batch with the number of evaluations so far.
         **words
             Other arguments of `explain`, such as ``budget=200``, and settings of the method.
         """
@@ -130,17 +130,17 @@ class Service:
         features: Any = None,
         seed: Seed = 0,
     ) -> Future[Floats]:
-        """Predict an input without some of its features, and return the future of the prediction.
+        """Predict an input without some of its features and return a future for the prediction.
 
-        The prediction is a row of probabilities or values, as `Prediction.values`. Errors are raised as by
+        The prediction is a row of probabilities or values, as in `Prediction.values`. Errors are raised as in
         `submit`.
 
         Parameters
         ----------
         input
-            One text, image or row.
+            A single text, image or row.
         without
-            The numbers of the features to remove, from 0; by default none.
+            Indices of the features to remove, from 0; by default none.
         removal, features, seed
             As in `explain`.
         """
@@ -150,7 +150,7 @@ class Service:
         def steps(prepared: Input, _: Removal) -> Algorithm:
             mask = full_mask(prepared.n_features)
             outside = [number for number in without if number >= prepared.n_features]
-            require(not outside, "without", f"numbers below {prepared.n_features}", outside)
+            require(not outside, "without", f"indices below {prepared.n_features}", outside)
             mask[:, list(without)] = False
             return _predict(mask)
 
@@ -170,7 +170,7 @@ class Service:
         return order.future
 
     def close(self) -> None:
-        """Finish all submitted jobs, and end the thread."""
+        """Finish all submitted jobs and stop the thread."""
         self._is_closed = True
         self._todo.put(None)
         self._thread.join()
@@ -221,7 +221,7 @@ class Service:
         self._engine.cancel(order.number)
 
     def _conclude(self, ended: JobResult) -> None:
-        """Set the result or the error of a future."""
+        """Set the result or error of a future."""
         order: _Order = ended.key
         if order not in self._orders:
             return
@@ -238,7 +238,7 @@ class Service:
 
 
 def _notify(callback: Callable[[Any], None] | None, argument: Any) -> None:
-    """Call the user's callback, if there is one; log its errors."""
+    """Call the user's callback, if any, and log its errors."""
     try:
         if callback is not None:
             callback(argument)

@@ -1,4 +1,4 @@
-"""The model that the jobs of a run share in one process, and a check that it repeats its answers."""
+"""The model shared by the jobs of a run in one process, and a check that its answers are repeatable."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ logger = logging.getLogger(__name__)
 
 TOLERANCE = 0.002
 TOLERANCE_IN_HALF_PRECISION = 0.02
-"""Answers that differ by less count as equal, because they depend slightly on the rest of the batch."""
+"""Largest difference between equal answers, since they depend slightly on the rest of the batch."""
 HALF_PRECISION = {"float16": 2**-10, "bfloat16": 2**-7}
-"""The distance from 1 to the next larger number of each half-precision dtype."""
+"""Distance from 1 to the next larger number of each half-precision dtype."""
 EPSILONS_OF_LOG_LIKELIHOODS = 20
-"""Tolerance of log-likelihoods in half precision. In bfloat16, SmolLM2's vary by 0.12 with the batch."""
+"""Tolerance for log-likelihoods in half precision. In bfloat16, SmolLM2's vary by 0.12 with the batch."""
 
 
 class Session:
-    """The model that the jobs of a run share in one process.
+    """The model shared by the jobs of a run in one process.
 
     Parameters
     ----------
     model
         The model.
     warnings
-        The list that receives a warning if the model turns out to be random; by default a new list.
+        List that receives a warning if the model turns out to be random; by default a new list.
     has_listener
         Whether partial explanations are published.
 
@@ -66,13 +66,13 @@ class Session:
         removal: Removal | None = None,
         seed: int = 0,
     ) -> Job:
-        """Return a job; `algorithm` is called with the input and its removal, by default a suitable one."""
+        """Return a job; `algorithm` gets the input and its removal, which by default suits the model."""
         bound = (removal or removals.make(self.model.default_removal(input))).bind(self.model)
         bound.check(input)
         return Job(key, input, bound, algorithm(input, bound), seed)
 
     def prepare(self, item: Item, features: Any) -> Input:
-        """Return an input cut into features, prepared once for consecutive jobs on the same item."""
+        """Return an input divided into features, prepared once for consecutive jobs on the same item."""
         if self._prepared[0] is not item:
             self._prepared = item, {}
         key = id(features) if isinstance(features, np.ndarray) else repr(features)
@@ -88,7 +88,7 @@ class Session:
             add_warning(
                 self.warnings,
                 f"The model answered the same question with {different[0]:.4g} and then with "
-                f"{different[1]:.4g}: it is random or drifts, and the scores with it.",
+                f"{different[1]:.4g}: it is random or drifts, and so do its scores.",
             )
 
     def difference(self, answer: Floats, repeated: Floats) -> tuple[float, float] | None:
@@ -106,16 +106,16 @@ class Session:
 
 
 def add_warning(warnings: list[str], message: str) -> None:
-    """Log a warning and add it to the list, unless the list has one already."""
+    """Log a warning and add it to the list, unless it is already there."""
     if not warnings:
         logger.warning("%s", message)
         warnings.append(message)
 
 
 def prepare_input(model: Model, raw: Any, features: Any = None) -> Input:
-    """Return an input cut into features; a prepared input is returned unchanged.
+    """Return an input divided into features; a prepared input is returned unchanged.
 
-    An exception stands for an input that could not be read, and is raised.
+    An exception represents an input that could not be read, and is raised.
     """
     if isinstance(raw, Input):
         return raw

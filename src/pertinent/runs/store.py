@@ -1,4 +1,4 @@
-"""Stores of finished explanations, from which a stopped run continues."""
+"""Stores of finished explanations, from which an interrupted run can resume."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ from pertinent.runs.run import DeferredError, Run
 from pertinent.runs.session import Session
 
 FORMAT = 2
-"""The version of the format of journals."""
+"""Version of the journal format."""
 
 Header: TypeAlias = dict[str, Any]
-"""What identifies a run besides its inputs: the format, the model, the shard and the requests."""
+"""Identity of a run apart from its inputs: the format, the model, the shard and the requests."""
 
 
 class Store(ABC):
-    """The finished parts of a run: the explanations of a block of inputs by a request.
+    """The finished parts of a run; a part holds the explanations of one block of inputs by one request.
 
     Attributes
     ----------
     path
         The file or folder.
     finished
-        A digest of the inputs of each finished part, by the positions of its block and its request.
+        Digest of the inputs of each finished part, by the indices of its block and its request.
     n_results
-        The number of explanations and failures in finished parts.
+        Number of explanations and failures in finished parts.
     """
 
     path: Path
@@ -57,7 +57,7 @@ class Store(ABC):
 
     @abstractmethod
     def open(self, header: Header, requests: Sequence[Request]) -> AbstractContextManager[Sequence[Request]]:
-        """Open the store for a run, and return its stored requests and the new ones.
+        """Open the store for a run, and return its stored requests followed by the new ones.
 
         Raise a `FileError` if the store belongs to another run.
         """
@@ -72,17 +72,17 @@ class Store(ABC):
 
     @abstractmethod
     def add(self, workers: Workers, task: ExplainTask, blocks: UnfinishedBlocks, total: int | None) -> None:
-        """Run a task on unfinished blocks, and add each part when it is available."""
+        """Run a task on unfinished blocks, adding each part when it is available."""
 
     @abstractmethod
     def finish(self, warnings: Sequence[str]) -> None:
-        """Mark the run as finished; `warnings` concern all explanations."""
+        """Mark the run as finished; `warnings` apply to all explanations."""
 
 
 def fill(store: Store, run: Run, requests: Sequence[Request]) -> None:
-    """Explain every input of a run by every request, except the parts that a store holds."""
+    """Explain every input of a run with every request, skipping the parts in a store."""
     check_lengths(run, requests)
-    run.model.forget()  # it may have changed since it was wrapped
+    run.model.forget()  # the model may have changed since it was wrapped
     with run.executor.open(run) as workers:
         header: Header = {"format": FORMAT, "model": workers.fingerprint}
         if run.shard is not None:
@@ -101,7 +101,7 @@ def fill(store: Store, run: Run, requests: Sequence[Request]) -> None:
 
 
 def plain_requests(requests: Sequence[Request]) -> list[dict[str, Any]]:
-    """Return requests as JSON represents them."""
+    """Return requests in JSON form."""
     plain: list[dict[str, Any]] = json.loads(json.dumps([request.to_dict() for request in requests]))
     return plain
 
@@ -109,9 +109,9 @@ def plain_requests(requests: Sequence[Request]) -> list[dict[str, Any]]:
 def add_requests(
     path: Path, stored: Header | None, header: Header, requests: Sequence[Request], *, is_finished: bool
 ) -> tuple[Header, Sequence[Request]]:
-    """Return the header and the requests of a stored run with requests added.
+    """Return the header and the requests of a stored run after adding requests.
 
-    Stored requests keep their positions. Raise a `FileError` if another run is stored.
+    Stored requests keep their indices. Raise a `FileError` if the stored run differs.
     """
     if stored is None:
         return header, requests
@@ -120,15 +120,15 @@ def add_requests(
     same = isinstance(then, list) and {**stored, "requests": now} == header
     if not same or not any(plain in then for plain in now):
         raise FileError(
-            f"{str(path)!r} holds another run, which differs in {'; '.join(differences(stored, header))}. "
-            "Use the same arguments to continue it, or choose another `out`."
+            f"{str(path)!r} contains another run, which differs in {'; '.join(differences(stored, header))}. "
+            "Use the same arguments to resume it, or choose another `out`."
         )
-    kept = [plain for plain in then if plain not in now]
-    if kept and not is_finished:
-        names = ", ".join(dict.fromkeys(str(plain["method"]) for plain in kept))
+    omitted = [plain for plain in then if plain not in now]
+    if omitted and not is_finished:
+        names = ", ".join(dict.fromkeys(str(plain["method"]) for plain in omitted))
         raise FileError(
-            f"{str(path)!r} was begun with {names}, too, and is not finished: name "
-            f"{'it' if len(kept) == 1 else 'them'}, too, or choose another `out`."
+            f"{str(path)!r} was started with {names} as well, and is not finished: also pass "
+            f"{'it' if len(omitted) == 1 else 'them'}, or choose another `out`."
         )
     every = [requests[now.index(plain)] if plain in now else _restored(plain, path) for plain in then]
     added = [number for number, plain in enumerate(now) if plain not in then]
@@ -137,27 +137,27 @@ def add_requests(
 
 
 def _restored(plain: Mapping[str, Any], path: Path) -> Request:
-    """Return a stored request; a folder that it names is not opened, because a file must not choose it."""
+    """Return a stored request; folders in it are not opened, because a file must not determine them."""
     with suppress(PertinentError):
         if "fitted" not in plain:
             return Request.from_dict(plain)
     raise FileError(
-        f"{str(path)!r} also holds explanations by {plain.get('method')}, which cannot be made from a file: "
-        "name it, too, or choose another `out`."
+        f"{str(path)!r} also contains explanations by {plain.get('method')}, which cannot be recreated from "
+        "a file: pass the method as well, or choose another `out`."
     )
 
 
 class UnfinishedBlocks:
-    """Iterator over the blocks of a run that lack parts, whose items have the missing requests.
+    """Iterator over the blocks of a run that lack parts, whose items list the missing requests.
 
-    A finished block must hold the inputs that it held before.
+    A finished block must contain the same inputs as before.
 
     Attributes
     ----------
     digests
-        A digest of the inputs of each unfinished block.
+        Digest of the inputs of each unfinished block.
     n_read
-        The number of blocks that were read.
+        Number of blocks read so far.
     """
 
     def __init__(self, blocks: Iterable[Block], store: Store, n_requests: int) -> None:
@@ -167,7 +167,7 @@ class UnfinishedBlocks:
         self.digests: dict[int, str] = {}
 
     def find(self, indexes: Mapping[int, Any]) -> list[Item]:
-        """Read blocks until they contain the inputs at these positions, and return the inputs."""
+        """Read blocks until they contain the inputs with these indices, and return the inputs."""
         items: list[Item] = []
         while len(items) < len(indexes) and (block := self._read()) is not None:
             items += [item for item in block.items if item.index in indexes]
@@ -179,7 +179,7 @@ class UnfinishedBlocks:
                 yield self._waiting.popleft()
 
     def _read(self) -> Block | None:
-        """Read the next block, and check that its inputs are the stored ones."""
+        """Read the next block and check that its inputs match the stored digest."""
         block = next(self._blocks, None)
         if block is None:
             return None
@@ -192,7 +192,7 @@ class UnfinishedBlocks:
             self._n_stored += 1
             if stored != {inputs}:
                 which = f"input {block.items[0].index}" if len(block.items) == 1 else f"block {block.number}"
-                raise self.other_inputs(f"{which} is not what it was")
+                raise self.other_inputs(f"{which} has changed")
         if missing:
             self.digests[block.number] = inputs
             items = [replace(item, request_indexes=missing) for item in block.items]
@@ -200,20 +200,21 @@ class UnfinishedBlocks:
         return block
 
     def check_all_read(self) -> None:
-        """Raise a `FileError` if finished blocks were not among those that were read."""
+        """Raise a `FileError` if the run ended before all finished blocks were read."""
         if self._n_stored < len({number for number, _ in self._store.finished}):
-            raise self.other_inputs("there are fewer of them")
+            raise self.other_inputs("there are fewer inputs")
 
     def other_inputs(self, difference: str) -> FileError:
         """Return the error for inputs that differ from the stored ones."""
         return FileError(
-            f"{str(self._store.path)!r} was begun with other inputs: {difference}. Give the same inputs in "
-            "the same order to continue, or choose another `out`."
+            f"{str(self._store.path)!r} was started with other inputs: {difference}. Pass the same inputs "
+            "in the "
+            "same order to resume, or choose another `out`."
         )
 
 
 def _content(raw: Any) -> Any:
-    """Return an input as a value whose digest does not depend on how it is represented."""
+    """Return an input as a value whose digest does not depend on its representation."""
     if isinstance(raw, Exception):
         return f"unreadable: {raw}"
     if (isinstance(raw, Path) or is_image_file(raw)) and file_exists(Path(raw)):
@@ -223,9 +224,9 @@ def _content(raw: Any) -> Any:
 
 
 def check_model(workers: Workers, task: ExplainTask, store: Store, blocks: UnfinishedBlocks) -> None:
-    """Predict the first finished inputs again; raise a `FileError` if the model has changed.
+    """Re-predict the first finished inputs; raise a `FileError` if the model has changed.
 
-    A model that answers the same question differently every time is random. It gets a warning and may go on.
+    A model that answers the same question differently each time is random: it gets a warning and may proceed.
     """
     predictions: dict[int, Floats] = {}
     for explanation in store.explanations():
@@ -238,13 +239,14 @@ def check_model(workers: Workers, task: ExplainTask, store: Store, blocks: Unfin
         index, prediction = ended.key, ended.result
         if ended.error is not None:
             raise FileError(
-                f"The model fails for input {index}, whose explanation is in {str(path)!r}: {ended.error}"
+                f"The model fails for input {index}, which is already explained in {str(path)!r}: "
+                f"{ended.error}"
             ) from ended.error
         if prediction is not None:
             raise FileError(
-                f"The model has changed since {str(path)!r} was begun: it predicts {_rounded(prediction)} "
-                f"for input {index}, the stored prediction is {_rounded(predictions[index])}. Use the "
-                "same model to continue, or choose another `out`."
+                f"The model has changed since {str(path)!r} was started: it predicts {_rounded(prediction)} "
+                f"for input {index}, but the stored prediction is {_rounded(predictions[index])}. Use the "
+                "same model to resume, or choose another `out`."
             )
 
 
@@ -255,7 +257,7 @@ def _rounded(prediction: Floats) -> list[float]:
 
 @dataclass(frozen=True)
 class PredictTask(RunTask):
-    """Predicts inputs again; the result is the prediction if it has changed, else None."""
+    """Task that re-predicts inputs; the result is the prediction if it has changed, else None."""
 
     explaining: ExplainTask
     predictions: Mapping[int, Floats]

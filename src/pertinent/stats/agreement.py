@@ -1,4 +1,4 @@
-"""Krippendorff's alpha: agreement of raters beyond chance."""
+"""Krippendorff's alpha: inter-rater agreement beyond chance."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _RESAMPLES = 2_000
 
 
 def krippendorff_alpha(values: Floats, level: Level = "nominal") -> float:
-    r"""Return Krippendorff's alpha of the answers of several people about the same units.
+    r"""Return Krippendorff's alpha of several people's answers about the same units.
 
     :math:`\alpha = 1 - D_o / D_e` with the observed and the expected disagreement (Krippendorff 2011,
     "Computing Krippendorff's Alpha-Reliability"). It is 1 if all agree, about 0 for random answers, and
@@ -28,8 +28,8 @@ def krippendorff_alpha(values: Floats, level: Level = "nominal") -> float:
         The answers (people, units) as numbers; NaN where a person did not answer. Units with fewer than two
         answers are ignored.
     level
-        ``"nominal"`` if two answers are either equal or different; ``"ordinal"`` if answers have an order:
-        the difference of two answers is then the number of answers between them.
+        ``"nominal"`` if two answers are either equal or different; ``"ordinal"`` if answers are ordered: the
+        difference between two answers is then the number of answers between them.
 
     Returns
     -------
@@ -56,7 +56,7 @@ def alpha_interval(
 ) -> Interval:
     """Return Krippendorff's alpha and its percentile interval, by resampling units.
 
-    `n` counts the units with at least two answers. `groups` holds the group number of each unit, such as the
+    `n` counts the units with at least two answers. `groups` holds the group index of each unit, such as the
     text that contains a word. Units of a group are similar, so whole groups are resampled. The order of units
     does not matter. With fewer than two groups there are no bounds (NaN).
     """
@@ -83,11 +83,11 @@ def alpha_interval(
 def _coincidences(values: Floats) -> tuple[Ints, Floats]:
     """Return the indices of units with at least two answers, and the coincidence matrix of each.
 
-    The matrices are (units, answers, answers). A pair of answers of a unit with m answers counts 1 / (m − 1).
+    The matrices are (units, answers, answers). A pair of answers to a unit with m answers counts 1 / (m − 1).
     """
     table = np.asarray(values, dtype=np.float64)
     if table.ndim != 2:
-        raise InputError(f"`values` must have the shape (people, units), got {table.shape}.")
+        raise InputError(f"`values` must have shape (people, units), got {table.shape}.")
     answers = np.unique(table[~np.isnan(table)])
     counts = (table[:, :, None] == answers).sum(axis=0)
     is_rated = counts.sum(axis=1) > 1
@@ -105,7 +105,7 @@ def _alpha(coincidences: Floats, level: Level) -> Floats:
     if level == "nominal":
         delta = np.broadcast_to(1 - np.eye(n.shape[1]), coincidences.shape)
     else:
-        # δ counts the answers between two ranks and half of those at each end.
+        # δ counts the answers between two ranks, plus half of the answers at each end.
         middle = np.cumsum(n, axis=1) - n / 2
         delta = (middle[:, :, None] - middle[:, None, :]) ** 2
     observed = (coincidences * delta).sum(axis=(1, 2))

@@ -10,7 +10,7 @@ import numpy as np
 from pertinent.number_format import measure_text
 
 FEWEST = 20
-"""Smallest number of inputs that supports a conclusion; with fewer, intervals are too narrow."""
+"""Smallest number of inputs for conclusions; with fewer, intervals are too narrow."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Interval:
     n: int
 
     def __str__(self) -> str:
-        """Return the mean and its bounds, as in ``0.123 [0.100, 0.145]``; or only the mean."""
+        """Return the mean and its bounds, as in ``0.123 [0.100, 0.145]``, or only the mean."""
         return f"{measure_text(self.mean)} {self.bounds}".rstrip()
 
     @property
@@ -48,7 +48,7 @@ class Difference(Interval):
 
     @property
     def p_text(self) -> str:
-        """Return the p-value, as in ``p = 0.004``, and its correction; empty for one input."""
+        """Return the p-value and its correction, as in ``p = 0.004``; empty for one input."""
         if not np.isfinite(self.p_value):
             return ""
         text = "p < 0.001" if self.p_value < 0.001 else f"p = {self.p_value:.3f}"
@@ -58,8 +58,8 @@ class Difference(Interval):
 def holm(differences: Sequence[Difference]) -> list[Difference]:
     """Return the differences with p-values corrected for the number of comparisons (Holm 1979).
 
-    The smallest of m p-values is multiplied by m, the next one by m − 1 and so on; each is at least as large
-    as the one before. This keeps the probability of any false positive at that of a single test. Differences
+    The smallest of m p-values is multiplied by m, the next one by m − 1, and so on; each is at least as large
+    as its predecessor. This keeps the probability of any false positive at that of a single test. Differences
     without a p-value (NaN) are not counted.
 
     >>> differences = [Difference(1.0, 0.0, 2.0, 30, p) for p in (0.01, 0.04, 0.03, 0.005)]

@@ -37,15 +37,14 @@ def bootstrap(
         (inputs,), or (seeds, inputs) for several trained models. NaN marks a missing value: it is ignored in
         means and resamples. Inputs and seeds without any value are dropped.
     within
-        The smallest and the largest possible value. If most values are at one of these limits, resampling
+        Smallest and largest possible value. If most values are at one of these limits, resampling
         underestimates the error. The interval is then widened to the Clopper–Pearson bound (1934) for the
         case that all inputs agree.
 
-    Notes
-    -----
-    The order of inputs and seeds does not matter. A dimension of size one is not resampled; if both have size
-    one, there are no bounds (NaN). With few seeds or inputs the intervals are too narrow, as in any bootstrap
-    of few items: with ten seeds they cover the mean in about 90% of cases instead of 95%.
+    Notes ----- The order of inputs and seeds does not matter. A dimension of size one is not resampled; if
+    both have size one, there are no bounds (NaN). With few seeds or inputs the intervals are too narrow, as
+    in any bootstrap of a small sample: with ten seeds they cover the mean in about 90% of cases instead of
+    95%.
 
     >>> bootstrap(np.ones(8))
     Interval(mean=1.0, low=1.0, high=1.0, n=8)
@@ -66,7 +65,7 @@ def paired_difference(
     """Return the mean of a − b over the same inputs and seeds, resampled as in `bootstrap`.
 
     Pairs with a NaN are ignored. With D* the mean difference of a resample, the two-sided p-value is ``2 · (1
-    + min(#{D* ≤ 0}, #{D* ≥ 0})) / (1 + resamples)``, at most 1. It is never 0. It is below 1 − `level` if the
+    + min(#{D* ≤ 0}, #{D* ≥ 0})) / (1 + resamples)``, at most 1 and never 0. It is below 1 − `level` if the
     interval excludes 0 (up to the added ones). With fewer than 20 inputs it is too small, with 10 by about
     half.
 
@@ -83,7 +82,7 @@ def paired_difference(
 
 
 def nan_mean(values: Floats) -> float:
-    """Return the mean of the values that are not NaN; NaN if there are none."""
+    """Return the mean of the non-NaN values; NaN if there are none."""
     present = values[~np.isnan(values)]
     return float(present.mean()) if len(present) else np.nan
 
@@ -91,7 +90,7 @@ def nan_mean(values: Floats) -> float:
 def resampled_means(values: Floats, seed_counts: Ints, input_counts: Ints) -> Floats:
     """Return the mean of each resample, given how often each seed and each input was drawn.
 
-    ``Σ s_i n_j v_ij / Σ s_i n_j`` over the values that are not missing; NaN for a resample without values.
+    ``Σ s_i n_j v_ij / Σ s_i n_j`` over the non-missing values; NaN for a resample without values.
     `values` are (seeds, inputs), the counts (resamples, seeds) and (resamples, inputs).
     """
     seeds, inputs = seed_counts.astype(np.float64), input_counts.astype(np.float64)
@@ -152,7 +151,7 @@ def _table(values: Floats) -> Floats:
     """Return a table (seeds, inputs) without empty rows and columns, in a canonical order."""
     table = np.asarray(values, dtype=np.float64)
     if table.ndim not in (1, 2):
-        raise InputError(f"`values` must have the shape (inputs,) or (seeds, inputs), got {table.shape}.")
+        raise InputError(f"`values` must have shape (inputs,) or (seeds, inputs), got {table.shape}.")
     table = np.atleast_2d(table)
     if np.isinf(table).any():
         raise InputError("`values` must be finite, or NaN where they are missing.")
@@ -170,5 +169,5 @@ def paired_table(a: Floats, b: Floats) -> Floats:
 
 
 def _order(rows: Floats) -> Ints:
-    """Return the order of rows by their sorted values, which does not depend on the order of columns."""
+    """Return the order of rows by their sorted values, which is independent of the column order."""
     return np.lexsort(np.sort(rows, axis=1).T[::-1]) if rows.size else np.arange(len(rows))

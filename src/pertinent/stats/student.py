@@ -14,10 +14,10 @@ from pertinent.stats.resampling import nan_mean, paired_table
 
 
 def paired_t(a: Floats, b: Floats, *, level: float = 0.95) -> Difference:
-    """Return the mean of a − b over the same inputs, and Student's paired t-test that it is 0.
+    """Return the mean of a − b over the same inputs, with Student's paired t-test that it is 0.
 
     `a` and `b` are (inputs,) or (seeds, inputs); the test is over inputs, on the means over seeds. Pairs with
-    a NaN are ignored. The test assumes that differences are approximately normal, or that there are many.
+    a NaN are ignored. The test assumes many differences, or approximately normal ones.
 
     >>> difference = paired_t(np.array([3.0, 4.0, 6.0, 8.0]), np.array([2.0, 2.0, 3.0, 3.0]))
     >>> difference.mean, round(difference.p_value, 4)
@@ -52,13 +52,13 @@ def student_tails(t: float, freedom: float) -> float:
     0.05
     """
     whole = freedom + t * t
-    if abs(t) < 1:  # where the other form would take the small difference of two large numbers
+    if abs(t) < 1:  # avoid the small difference of two large numbers
         return 1 - _incomplete_beta(t * t / whole, 0.5, freedom / 2)
     return _incomplete_beta(freedom / whole, freedom / 2, 0.5)
 
 
 def _student_quantile(tails: float, freedom: float) -> float:
-    """Return the t whose two tails have the total probability `tails`, by bisection."""
+    """Return the t whose two tails have total probability `tails`, by bisection."""
     low, high = 0.0, 1.0
     while student_tails(high, freedom) > tails:
         low, high = high, 2 * high

@@ -1,11 +1,11 @@
-"""Checks of methods, removals, metrics and kinds of input, for those in other packages, too.
+"""Conformance checks for methods, removals, metrics and modalities, including third-party ones.
 
-Each check raises an `AssertionError` that says what is wrong, so it needs no test framework:
+Each check raises an `AssertionError` that describes the problem, so no test framework is needed:
 
 >>> from pertinent.testing import check_explainer
 >>> check_explainer("leave-one-out")
 
-`pertinent.testing.games` has cooperative games with known Shapley and Banzhaf values.
+`pertinent.testing.games` contains cooperative games with known Shapley and Banzhaf values.
 """
 
 from pertinent.testing.explainers import EXPLAINER_CHECKS, check_explainer

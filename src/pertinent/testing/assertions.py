@@ -1,4 +1,4 @@
-"""Assertions that the checks share."""
+"""Assertions shared by the checks."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def raises(expected: type[Exception] | tuple[type[Exception], ...], *parts: obje
 
 
 def assert_same(one: Explanation, other: Explanation, *, tolerance: float = 0.0) -> None:
-    """Raise an `AssertionError` unless two explanations are equal, apart from the time they took.
+    """Raise an `AssertionError` unless two explanations are equal, apart from their computing time.
 
     Arrays may differ by `tolerance`.
     """
@@ -56,6 +56,6 @@ def assert_same(one: Explanation, other: Explanation, *, tolerance: float = 0.0)
             np.testing.assert_allclose(
                 first, second, rtol=0, atol=tolerance, strict=True, err_msg=f"{one.method}: `{name}` differs."
             )
-    verify(list(one.chosen) == list(other.chosen), f"{one.method}: `chosen` has other sparsities.")
+    verify(list(one.chosen) == list(other.chosen), f"{one.method}: `chosen` has different sparsities.")
     for sparsity, mask in one.chosen.items():
         np.testing.assert_array_equal(mask, other.chosen[sparsity], strict=True)

@@ -1,4 +1,4 @@
-"""Small models of texts, images and table rows, and inputs for them, on which methods are checked."""
+"""Small models of texts, images and table rows, with inputs, on which methods are checked."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ KINDS = ("text", "image", "table")
 SPARSITIES = (0.1, 0.2, 0.5)
 
 SMALL_BUDGET = 40
-"""Budget of methods that adapt to it: too small to ask about all subsets of seven features."""
+"""Budget of methods that adapt to it; too small to evaluate all subsets of seven features."""
 
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """A model, and inputs for it.
+    """A model and inputs for it.
 
     Attributes
     ----------
     tolerance
-        Largest difference of two answers to the same question in different batches.
+        Largest difference between two answers to the same question in different batches.
     sizes
-        Numbers of features that inputs of the model may have.
+        Numbers of features that the model's inputs may have.
     log
-        The rows that the model was asked about; ``None`` if it keeps no log.
+        The rows that the model was evaluated on; ``None`` if it keeps no log.
     make
-        The function that makes such an example from a kind and options of `wrap`.
+        Function that creates such an example from a kind and options of `wrap`.
     """
 
     kind: str
@@ -72,20 +72,20 @@ class Example:
         return pertinent.explain(self.model, inputs, self.adapt(explainer), **options)
 
     def adapt(self, explainer: Explainer) -> Explainer:
-        """Return the method with a constant baseline where it would draw one and there is no background."""
+        """Return the method with a constant baseline if it would draw one and there is no background."""
         if self.kind == "table" and getattr(explainer, "baseline", None) == "drawn":
             return replace_settings(explainer, {"baseline": "constant"})
         return explainer
 
 
 def small_budget(explainer: Explainer, n_features: int = N_FEATURES) -> int | None:
-    """Return a small budget for a method that adapts to it, ``None`` for one whose settings determine it."""
+    """Return a small budget for methods that adapt to it, ``None`` if their settings determine it."""
     adapts = explainer.evaluations(n_features) is None
     return max(SMALL_BUDGET, explainer.min_budget(n_features)) if adapts else None
 
 
 def probabilities(numbers: Sequence[float]) -> list[float]:
-    """Return the probabilities of three classes for some numbers, with interactions of neighbours."""
+    """Return three class probabilities for some numbers, with interactions between neighbours."""
     scores = [0.0, 0.3, -0.2]
     for i, x in enumerate(numbers):
         scores[i % 3] += x * (1.0 + 0.5 * math.sin(i))
@@ -95,7 +95,7 @@ def probabilities(numbers: Sequence[float]) -> list[float]:
 
 
 def read_texts(texts: Sequence[str]) -> list[list[float]]:
-    """Return the probabilities for texts; only `WORDS` count."""
+    """Return the probabilities for texts; only words in `WORDS` count."""
     present = [{word: 0.3 + 0.1 * len(word) for word in text.split()} for text in texts]
     return [probabilities([words.get(word, 0.0) for word in WORDS]) for words in present]
 
@@ -106,7 +106,7 @@ def read_arrays(arrays: Array) -> list[list[float]]:
 
 
 def function_example(kind: str, **options: Any) -> Example:
-    """Return a function model, whose answers do not depend on the batch, not even by rounding."""
+    """Return a function model whose answers do not depend on the batch, not even by rounding."""
     log = RowLog()
 
     def function(inputs: Any) -> list[list[float]]:
@@ -120,7 +120,7 @@ def function_example(kind: str, **options: Any) -> Example:
 
 
 def value_example(kind: str, **options: Any) -> Example:
-    """Return a function model of table rows that answers with a plain value."""
+    """Return a function model of table rows that returns a plain value."""
     model = pertinent.wrap(lambda rows: np.sum(rows, axis=1), kind=kind, output="value", **options)
     return Example(kind, model, make=value_example)
 
@@ -149,7 +149,7 @@ def tree_example(kind: str, **options: Any) -> Example:
 
 
 def examples_for(explainer: Explainer) -> list[Example]:
-    """Return for each kind of input the first example that the method explains; at least one."""
+    """Return the first example that the method explains for each kind of input; at least one."""
     sizes = (N_FEATURES,) if AttackRadii in explainer.traits.asks else (1, 2, N_FEATURES)
     examples, reasons = [], []
     for kind in KINDS:
@@ -162,7 +162,8 @@ def examples_for(explainer: Explainer) -> list[Example]:
                 break
             reasons.append(reason)
     verify(
-        examples, f"{explainer.name} explains none of the example models: {' '.join(dict.fromkeys(reasons))}"
+        examples,
+        f"{explainer.name} cannot explain any of the example models: {' '.join(dict.fromkeys(reasons))}",
     )
     return examples
 

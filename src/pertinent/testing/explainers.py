@@ -1,4 +1,4 @@
-"""Checks of methods: requirements that every explainer must meet."""
+"""Checks of methods: requirements for every explainer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from pertinent.testing.row_log import RowLog
 
 
 def check_explainer(method: str | type[Explainer] | Explainer) -> None:
-    """Raise an `AssertionError` if a method breaks a promise that its traits or its settings make.
+    """Raise an `AssertionError` if a method violates what its traits or settings promise.
 
     >>> check_explainer("leave-one-out")
     """
@@ -49,7 +49,7 @@ def check_explainer(method: str | type[Explainer] | Explainer) -> None:
 
 
 def check_description(explainer: Explainer) -> None:
-    """Check that the method has a name, a paper and a summary of one line."""
+    """Check that the method has a name, a paper and a one-line summary."""
     for name in ("name", "paper", "summary"):
         text = getattr(explainer, name, None)
         verify(isinstance(text, str) and text, f"{type(explainer).__name__} needs the attribute `{name}`.")
@@ -104,7 +104,7 @@ def _refuse_constant(constant: str) -> None:
 
 
 def check_target(explainer: Explainer) -> None:
-    """Check that a requested class is explained, or refused if the method explains the predicted one."""
+    """Check that a requested class is explained, or rejected if only the predicted class can be."""
     example = examples_for(explainer)[-1]
     predicted = example.explain(explainer)
     for target, name in enumerate(example.model.classes):
@@ -126,7 +126,7 @@ def check_target(explainer: Explainer) -> None:
 
 
 def check_decisive_feature(explainer: Explainer) -> None:
-    """Check that the only feature that the model reads has the highest score, unless scores are a control."""
+    """Check that the only feature that the model reads scores highest, unless scores are a control."""
     example = table_example(explainer)
     if explainer.traits.draws_per_input or example is None:
         return
@@ -138,15 +138,15 @@ def check_decisive_feature(explainer: Explainer) -> None:
         removal="constant",
         progress=False,
     )
-    others = np.delete(e.scores, decisive)
+    other_scores = np.delete(e.scores, decisive)
     verify(
-        e.ranking[0] == decisive and e.scores[decisive] > others.max() and e.mask(0.1)[decisive],
-        f"{explainer.name}: feature {decisive} decides, but the scores are {e.scores.tolist()}.",
+        e.ranking[0] == decisive and e.scores[decisive] > other_scores.max() and e.mask(0.1)[decisive],
+        f"{explainer.name}: feature {decisive} is decisive, but the scores are {e.scores.tolist()}.",
     )
 
 
 def _decisive_model(example: Example, decisive: int, n_features: int) -> Any:
-    """Return a model like that of the example which reads one column."""
+    """Return a model like the example's that reads only one column."""
     if example.log is None:
         from sklearn.tree import DecisionTreeClassifier
 
@@ -161,7 +161,7 @@ def _decisive_model(example: Example, decisive: int, n_features: int) -> Any:
 
 
 def check_evaluations(explainer: Explainer) -> None:
-    """Check that the evaluations are those that the model was asked for, and at most the budget."""
+    """Check that the reported evaluations match the model's, and do not exceed the budget."""
     example = table_example(explainer)
     if example is None or example.log is None:
         return
@@ -175,7 +175,7 @@ def check_evaluations(explainer: Explainer) -> None:
             f"{explainer.name}: {e.evaluations} evaluations, but the budget is {e.cost.budget}.",
         )
         verify(
-            made - 1 <= e.evaluations,  # every explanation asks about the whole input for the prediction
+            made - 1 <= e.evaluations,  # every explanation evaluates the whole input for the prediction
             f"{explainer.name}: {e.evaluations} evaluations are counted, but {made} were made.",
         )
         verify(
@@ -185,7 +185,7 @@ def check_evaluations(explainer: Explainer) -> None:
 
 
 def check_min_budget(explainer: Explainer) -> None:
-    """Check that the smallest budget suffices, and that a smaller one is refused with both numbers."""
+    """Check that the smallest budget works, and that a smaller one is rejected with both numbers."""
     example = examples_for(explainer)[-1]
     least = explainer.min_budget(N_FEATURES)
     try:
@@ -199,7 +199,7 @@ def check_min_budget(explainer: Explainer) -> None:
 
 
 def check_samples(explainer: Explainer) -> None:
-    """Check that the setting `samples`, if there is one, determines the budget."""
+    """Check that the setting `samples`, if any, determines the budget."""
     if "samples" not in setting_names(explainer):
         return
     example = examples_for(explainer)[-1]
@@ -215,7 +215,7 @@ def check_samples(explainer: Explainer) -> None:
 
 
 def check_settings(explainer: Explainer) -> None:
-    """Check that settings can be saved, and that an unknown one is refused."""
+    """Check that settings can be saved, and that an unknown setting is rejected."""
     example = examples_for(explainer)[-1]
     with raises(SettingError, "no_such_setting"):
         example.explain(explainer, no_such_setting=3)
@@ -230,7 +230,7 @@ def check_settings(explainer: Explainer) -> None:
 
 
 def check_seed(explainer: Explainer) -> None:
-    """Check that results depend on the seed exactly if the method is not deterministic."""
+    """Check that results depend on the seed if and only if the method is not deterministic."""
     example = examples_for(explainer)[-1]
     input = example.input(N_FEATURES + 3 if len(example.sizes) > 1 else N_FEATURES)
     results = []
@@ -243,7 +243,7 @@ def check_seed(explainer: Explainer) -> None:
         results.append((e, set(log.values), set(log.gradients)))
     (one, *rows), (again, *rows_again), (other, *other_rows) = results
     assert_same(one, again, tolerance=example.tolerance)
-    verify(rows == rows_again, f"{explainer.name}: asks other questions with the same seed.")
+    verify(rows == rows_again, f"{explainer.name}: asks different questions with the same seed.")
     verify(other.seed == 1, f"{explainer.name}: the seed is recorded as {other.seed}.")
     close = np.allclose(one.scores, other.scores, rtol=0, atol=example.tolerance)
     if AttackRadii in explainer.traits.asks and not explainer.traits.deterministic:
@@ -257,7 +257,7 @@ def check_seed(explainer: Explainer) -> None:
 
 
 def check_batches(explainer: Explainer) -> None:
-    """Check that a result depends on neither the batch size nor the order or number of the inputs."""
+    """Check that results do not depend on the batch size, or on the order or number of inputs."""
     for example in examples_for(explainer):
         small = example.sizes[len(example.sizes) // 2]
         sizes = (N_FEATURES, example.sizes[0], small, N_FEATURES)
@@ -271,7 +271,7 @@ def check_batches(explainer: Explainer) -> None:
 
 
 def check_random_removals(explainer: Explainer) -> None:
-    """Check that with a random removal a result depends only on the input and the seed."""
+    """Check that with a random removal, results depend only on the input and the seed."""
     background = np.random.default_rng(0).normal(size=(30, N_FEATURES))
     example = table_example(explainer)
     if example is None:
@@ -291,7 +291,7 @@ def check_random_removals(explainer: Explainer) -> None:
 
 
 def check_cache(explainer: Explainer) -> None:
-    """Check that the method costs the same after another one has asked the same questions."""
+    """Check that the method costs the same after another method has asked the same questions."""
     example = table_example(explainer)
     if example is None:
         return
@@ -307,7 +307,7 @@ def check_cache(explainer: Explainer) -> None:
 
 
 def check_saved(explainer: Explainer) -> None:
-    """Check that explanations are the same after they were saved and read; needs pyarrow and pandas."""
+    """Check that explanations are unchanged by saving and reading; needs pyarrow and pandas."""
     for example in examples_for(explainer):
         inputs = [example.input(d) for d in (N_FEATURES, example.sizes[-2:][0])]
         explanations = example.explain(explainer, inputs)
@@ -320,14 +320,16 @@ def check_saved(explainer: Explainer) -> None:
             for name in ("settings", "removal", "classes", "seed"):
                 values = getattr(first, name), getattr(other, name)
                 verify(values[0] == values[1], f"{explainer.name}: `{name}` is read as {values[1]}.")
-            verify(first.input.fingerprint == other.input.fingerprint, f"{explainer.name}: another input.")
+            verify(
+                first.input.fingerprint == other.input.fingerprint, f"{explainer.name}: the input differs."
+            )
         frame = explanations.to_dataframe()
         scores = np.concatenate([e.scores for e in explanations])
         np.testing.assert_array_equal(frame["score"], scores)
 
 
 def check_refusal(explainer: Explainer) -> None:
-    """Check that a model which the method cannot explain is refused for the reason it gives in advance."""
+    """Check that unsupported models are rejected for the reason that `refusal` gives in advance."""
     rows = np.random.default_rng(0).normal(size=(30, N_FEATURES))
     options = {"removal": "mean"} if MaskGradients in explainer.traits.asks else {}
     makers = function_example, value_example, differentiable_example, tree_example

@@ -1,7 +1,7 @@
-"""Cooperative games with known answers, and a driver that lets an explainer play them without a model.
+"""Cooperative games with known values, and a driver that lets an explainer play them without a model.
 
 Every game here is a sum of unanimity games, v(S) = Σ_T m_T · [T ⊆ S], or the majority game. The Shapley
-value shares each m_T equally among the members of T; the Banzhaf value gives each member m_T / 2^(|T|−1).
+value divides each m_T equally among the members of T; the Banzhaf value gives each member m_T / 2^(|T|−1).
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from pertinent.models.base import Model
 
 @dataclass(eq=False)
 class Game:
-    """A function from masks (masks, features) to values (masks, classes), with a log of every question.
+    """A function from masks (masks, features) to values (masks, classes) that logs all questions.
 
     Attributes
     ----------
     shapley, banzhaf
-        The Shapley and Banzhaf values (classes, features), where they are known.
+        Shapley and Banzhaf values (classes, features), if known.
     gradients
-        A function from masks and a target to the gradients of its log-probability along the masks.
+        Function from masks and a target to the gradients of its log-probability with respect to the masks.
     asked, differentiated
-        The masks of each question for values and for gradients.
+        Masks of each question for values and for gradients.
     events
         All questions in order: ``"values"`` or ``"gradients"``, and the masks.
     """
@@ -48,7 +48,7 @@ class Game:
     events: list[tuple[str, Masks]] = field(default_factory=list)
 
     def __call__(self, masks: Masks) -> Floats:
-        """Return the values of masks, and log the question."""
+        """Return the values of masks and log the question."""
         self.asked.append(masks.copy())
         self.events.append(("values", masks.copy()))
         return self.values(masks)
@@ -58,7 +58,7 @@ class Game:
         return self.function(np.asarray(masks, dtype=np.bool_))
 
     def differentiate(self, ask: MaskGradients) -> Gradients:
-        """Return values and gradients, and log the question."""
+        """Return values and gradients and log the question."""
         assert self.gradients is not None
         masks: Any = ask.masks
         self.differentiated.append(masks.copy())
@@ -72,7 +72,7 @@ class Game:
 
     @property
     def masks(self) -> Masks:
-        """Return every mask of the questions for values, in order, repetitions included."""
+        """Return all masks of the questions for values, in order, including repetitions."""
         return np.concatenate(self.asked) if self.asked else np.empty((0, self.d), dtype=np.bool_)
 
     @property
@@ -98,12 +98,12 @@ def sum_of_unanimity(d: int, sets: Iterable[Iterable[int]], weights: Any, offset
 
 
 def additive(weights: Any, offset: float = 0.0) -> Game:
-    """Return a game in which each feature adds its weight, independently of the others."""
+    """Return a game in which each feature adds its weight, independently of the other features."""
     return sum_of_unanimity(len(weights), [[i] for i in range(len(weights))], np.asarray(weights), offset)
 
 
 def unanimity(d: int, members: Iterable[int]) -> Game:
-    """Return a game that is 1 if all members are kept, else 0."""
+    """Return a game that is 1 if all members are kept, otherwise 0."""
     return sum_of_unanimity(d, [list(members)], np.array([1.0]))
 
 
@@ -116,7 +116,7 @@ def random_interactions(d: int, seed: int, *, order: int = 2, classes: int = 1) 
 
 
 def majority(d: int) -> Game:
-    """Return a game that is 1 if more than half of the features are kept; all features are equal."""
+    """Return a game that is 1 if more than half of the features are kept."""
     least = d // 2 + 1
     pivotal = comb(d - 1, least - 1) / 2 ** (d - 1)
     return Game(
@@ -128,21 +128,21 @@ def majority(d: int) -> Game:
 
 
 def random_table(d: int, seed: int, classes: int = 1) -> Game:
-    """Return a game with an independent normal value for every mask, which has no structure to exploit."""
+    """Return a game with an independent normal value for every mask and no structure to exploit."""
     table = np.random.default_rng([d, seed, 99]).normal(size=(2**d, classes))
     return Game(d, lambda masks: table[masks @ (1 << np.arange(d))])
 
 
 @dataclass(frozen=True)
 class Smooth:
-    """Two classes with p = σ(b + w·m + mᵀQm) of class 1, for any m from 0 to 1.
+    """A two-class game with p = σ(b + w·m + mᵀQm) for class 1, for any m from 0 to 1.
 
     Attributes
     ----------
     strength
-        The scale of the weights w and Q.
+        Scale of the weights w and Q.
     pairs
-        The scale of the interactions Q relative to the weights w.
+        Scale of the interactions Q relative to the weights w.
     """
 
     d: int
@@ -175,7 +175,7 @@ class Smooth:
 
 
 def as_probabilities(game: Game) -> Game:
-    """Return a game of one class moved and scaled into probabilities of two classes."""
+    """Return a one-class game shifted and scaled into probabilities of two classes."""
     values = game.values(all_coalitions(game.d))[:, 0]
     low, high = values.min(), values.max()
 
@@ -202,7 +202,7 @@ def play(
     sparsities: tuple[float, ...] = DEFAULT_SPARSITIES,
     seed: int = 0,
 ) -> Finding:
-    """Run an explainer with the game as the model, and return its finding.
+    """Run an explainer with the game as the model and return its finding.
 
     >>> from pertinent.explainers.leave_one_out import LeaveOneOut
     >>> play(LeaveOneOut(), additive([1.0, 2.0])).scores.tolist()
@@ -218,7 +218,7 @@ def play(
 
 
 def answer(algorithm: Algorithm, game: Game) -> Any:
-    """Answer the questions of an explainer or metric with the game, and return its result."""
+    """Answer the questions of an explainer or metric with the game and return the result."""
     reply: Any = None
     while True:
         try:

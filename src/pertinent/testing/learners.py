@@ -1,4 +1,4 @@
-"""Checks of methods that are fitted first."""
+"""Checks of methods that must be fitted first."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ WORDS = ("good", "fine", "bad", "poor", "the", "film", "was")
 CLASSES = ("no", "yes")
 
 TOLERANCE = 1e-6
-"""Largest difference of the scores of an input in different batches."""
+"""Largest difference between the scores of an input in different batches."""
 
 
 def check_learned_method(method: str, *, kinds: Sequence[str] | None = None, **settings: Any) -> None:
-    """Raise an `AssertionError` if a method that is fitted first breaks a promise.
+    """Raise an `AssertionError` if a learned method violates a requirement.
 
     Parameters
     ----------
     method
-        The name under which the explainer is registered.
+        Name under which the explainer is registered.
     kinds
-        The kinds of input to fit it to, of ``"text"`` and ``"table"``; by default those that it explains.
+        Kinds of input to fit it to, out of ``"text"`` and ``"table"``; by default those it explains.
     **settings
-        Arguments of `fit`, by default one epoch with batches of 8 inputs if the method is trained in epochs.
+        Arguments of `fit`; by default one epoch with batches of 8 inputs if the method trains in epochs.
     """
     learner = learned.get(method).learner
     examples = {"text": _text_example(), "table": _table_example()}
@@ -56,7 +56,7 @@ def check_learned_method(method: str, *, kinds: Sequence[str] | None = None, **s
 
 
 def check_fitted(explainer: LearnedExplainer, model: Model, inputs: Sequence[Any]) -> None:
-    """Raise an `AssertionError` if a fitted explainer breaks a promise on the inputs of its model."""
+    """Raise an `AssertionError` if a fitted explainer violates a requirement on its model's inputs."""
     name = explainer.name
     expected = _scores(explainer, model, inputs)
     for e in pertinent.explain(model, inputs, explainer, progress=False):
@@ -67,8 +67,8 @@ def check_fitted(explainer: LearnedExplainer, model: Model, inputs: Sequence[Any
         )
         verify(e.meaning != "magnitude" or e.scores.min() >= 0, f"{name}: a magnitude is negative.")
     np.testing.assert_equal(_scores(explainer, model, inputs, seed=5), expected, err_msg=f"{name}: the seed")
-    others = {"batch size": {"batch_size": 1}, "order": {"order": -1}}
-    for what, options in others.items():
+    variations = {"batch size": {"batch_size": 1}, "order": {"order": -1}}
+    for what, options in variations.items():
         scores = _scores(explainer, model, inputs, **options)
         for first, second in zip(scores, expected, strict=True):
             np.testing.assert_allclose(first, second, rtol=0, atol=TOLERANCE, err_msg=f"{name}: the {what}")
@@ -84,14 +84,14 @@ def check_fitted(explainer: LearnedExplainer, model: Model, inputs: Sequence[Any
         kind=model.prepare(inputs[0]).kind,
         classes=model.classes,
     )
-    with raises(ModelError, "fitted to another model"):
+    with raises(ModelError, "fitted to a different model"):
         pertinent.explain(other, inputs[0], explainer)
 
 
 def _scores(
     explainer: LearnedExplainer, model: Model, inputs: Sequence[Any], order: int = 1, **options: Any
 ) -> list[Floats]:
-    """Return the scores of each input, of all classes if there are any; −1 reverses the order of inputs."""
+    """Return the scores of each input, for all classes if available; order −1 reverses the inputs."""
     explanations = pertinent.explain(model, list(inputs[::order]), explainer, progress=False, **options)
     verify(not explanations.failures, f"{explainer.name}: {list(map(str, explanations.failures))}")
     return [e.scores if e.class_scores is None else e.class_scores for e in explanations][::order]

@@ -15,11 +15,11 @@ from pertinent.testing.assertions import verify
 from pertinent.testing.examples import KINDS, SPARSITIES, Example, differentiable_example, function_example
 
 ANNOTATED = [[0, 2], [1], [0, 1, 3]]
-"""The features that count as marked by people, of each of three inputs."""
+"""Features that count as annotated, for each of three inputs."""
 
 
 def check_metric(metric: str | type[Metric] | Metric) -> None:
-    """Raise an `AssertionError` if a metric breaks a promise on the kinds of input that it can measure.
+    """Raise an `AssertionError` if a metric violates a requirement on any input that it can measure.
 
     >>> check_metric("sufficiency")
     """
@@ -36,7 +36,7 @@ def check_metric(metric: str | type[Metric] | Metric) -> None:
 
 
 def _check(metric: Metric, example: Example) -> str:
-    """Check a metric on one example; return the reason if it cannot measure it."""
+    """Check a metric on one example; return the reason if the metric cannot measure it."""
     inputs = [example.input(d, seed) for seed, d in enumerate((7, 5, 7))]
     options: dict[str, Any] = {"sparsity": SPARSITIES, "progress": False}
     if example.kind == "image":
@@ -59,14 +59,14 @@ def _check(metric: Metric, example: Example) -> str:
         verify(measured, f"{metric.name}: there is no value.")
         for sparsity, value in measured.items():
             verify(sparsity in sparsities, f"{metric.name}: a value at the sparsity {sparsity}.")
-            verify(isinstance(value, float), f"{metric.name}: the value {value!r} is no float.")
+            verify(isinstance(value, float), f"{metric.name}: the value {value!r} is not a float.")
             verify(low <= value <= high and np.isfinite(value), f"{metric.name}: {value} is out of range.")
     for arguments in ({"batch_size": 1}, {"batch_size": 1000}):
         _compare(metric, values, measure(explanations, **arguments), example.tolerance)
     singles = [measure(e, annotations=marked)[0] for e, marked in zip(explanations, ANNOTATED, strict=True)]
     _compare(metric, values, singles, example.tolerance)
     again = type(metric)(**changed_settings(metric))
-    verify(again == metric, f"{metric.name}: made again from its settings, the metric differs.")
+    verify(again == metric, f"{metric.name}: recreating the metric from its settings changes it.")
     return ""
 
 

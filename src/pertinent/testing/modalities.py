@@ -17,26 +17,26 @@ from pertinent.testing.assertions import assert_same, verify
 
 
 def check_modality(kind: str, inputs: Sequence[Any], function: Callable[[Any], Any] | None = None) -> None:
-    """Raise an `AssertionError` if a registered modality breaks a promise.
+    """Raise an `AssertionError` if a registered modality violates a requirement.
 
     Parameters
     ----------
     kind
-        The name under which the modality is registered.
+        Name under which the modality is registered.
     inputs
         At least two different raw inputs.
     function
-        A function from a batch of inputs, as the default removal makes them, to rows of probabilities; by
-        default one that depends on all their numbers or characters.
+        A function from a batch of inputs, in the form that the default removal returns, to rows of
+        probabilities; by default one that depends on all their numbers or characters.
 
     Examples
     --------
     >>> check_modality("table", [[1.0, 2.0], [0.5, -1.0]])
     """
     modality = modality_named(kind)
-    verify(len(inputs) > 1, "at least two different inputs are needed.")
-    verify(modality.split(list(inputs)) is not None, f"{kind}: a list of inputs counts as one input.")
-    verify(modality.split(inputs[0]) is None, f"{kind}: one input counts as several.")
+    verify(len(inputs) > 1, "at least two different inputs are required.")
+    verify(modality.split(list(inputs)) is not None, f"{kind}: a list of inputs is treated as one input.")
+    verify(modality.split(inputs[0]) is None, f"{kind}: one input is treated as several.")
     model = pertinent.wrap(function or _logistic, kind=kind)
     prepared = [model.prepare(raw) for raw in inputs]
     for raw, input in zip(inputs, prepared, strict=True):
@@ -44,13 +44,13 @@ def check_modality(kind: str, inputs: Sequence[Any], function: Callable[[Any], A
         verify(input.kind == kind, f"{kind}: the inputs have the kind {input.kind!r}.")
         verify(input.n_features > 0, f"{kind}: an input has no features.")
         again = model.prepare(raw)
-        verify(again.fingerprint == input.fingerprint, f"{kind}: equal inputs have other fingerprints.")
+        verify(again.fingerprint == input.fingerprint, f"{kind}: equal inputs have different fingerprints.")
         plain = json.loads(json.dumps(input.to_dict()))
         read = input_from_dict(plain, input.features)
-        verify(read.to_dict() == input.to_dict(), f"{kind}: an input that was saved and read differs.")
+        verify(read.to_dict() == input.to_dict(), f"{kind}: saving and reading an input changes it.")
         features: Any = read.features_argument
         recut = model.prepare(read.raw, features)
-        verify(recut.features == input.features, f"{kind}: an input that was read has other features.")
+        verify(recut.features == input.features, f"{kind}: reading an input changes its features.")
     verify(
         len({input.fingerprint for input in prepared}) > 1, f"{kind}: different inputs share a fingerprint."
     )
@@ -59,7 +59,7 @@ def check_modality(kind: str, inputs: Sequence[Any], function: Callable[[Any], A
 
 
 def _check_explanations(kind: str, model: Any, inputs: Sequence[Any]) -> None:
-    """Check that inputs are explained in batches, saved, read and shown."""
+    """Check that inputs can be explained in batches, saved, read and shown."""
     batched = pertinent.explain(model, list(inputs), "leave-one-out", progress=False)
     verify(not batched.failures, f"{kind}: {list(map(str, batched.failures))}")
     for raw, e in zip(inputs, batched, strict=True):
@@ -70,7 +70,7 @@ def _check_explanations(kind: str, model: Any, inputs: Sequence[Any]) -> None:
         batched.save(path)
         for e, read in zip(batched, pertinent.read(path), strict=True):
             assert_same(e, read)
-            verify(read.to_html(), f"{kind}: an explanation that was read cannot be shown.")
+            verify(read.to_html(), f"{kind}: an explanation cannot be shown after reading it.")
 
 
 def _logistic(batch: Any) -> Any:

@@ -11,7 +11,7 @@ from pertinent.testing.row_log import RowLog
 
 
 def text_network(words: Sequence[str], classes: Sequence[str]) -> tuple[Any, Any]:
-    """Return a random BERT of two layers that reads these words, and its tokenizer."""
+    """Return a random two-layer BERT that reads these words, and its tokenizer."""
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
 

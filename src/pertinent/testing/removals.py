@@ -22,15 +22,15 @@ from pertinent.testing.examples import KINDS, N_FEATURES, differentiable_example
 def check_removal(
     removal: str | type[Removal] | Removal, model: Any = None, inputs: Sequence[Any] | None = None
 ) -> None:
-    """Raise an `AssertionError` if a removal breaks a promise.
+    """Raise an `AssertionError` if a removal violates a requirement.
 
     Parameters
     ----------
     removal
         A name, a class or an instance.
     model, inputs
-        A model and several inputs to which the removal can be applied; by default small examples of each kind
-        of input that the removal is for.
+        A model and several inputs to which the removal applies; by default small examples of each kind of
+        input that the removal supports.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def check_removal(
         _check(made, model, inputs or ())
         return
     kinds = [kind for kind in made.kinds() if kind in KINDS]
-    verify(kinds, f"{made.name} is for {' and '.join(made.kinds())}: pass `model` and `inputs`.")
+    verify(kinds, f"{made.name} supports {' and '.join(made.kinds())}: pass `model` and `inputs`.")
     for kind in kinds:
         background = None if kind == "text" else np.random.default_rng(0).normal(size=_shape(kind))
         example = differentiable_example(kind, **({} if background is None else {"background": background}))
@@ -69,7 +69,7 @@ def _check(removal: Removal, model: Model, inputs: Sequence[Any]) -> None:
 
 
 def _check_rows(removal: Removal, input: Input) -> None:
-    """Check that rows depend only on the mask, the input and, if the removal is random, the seed."""
+    """Check that rows depend only on the mask, the input and, for a random removal, the seed."""
     name, d, n = removal.name, input.n_features, removal.draws
     removal.check(input)
     some = np.random.default_rng(d).random((3, d)) < 0.5
@@ -82,7 +82,7 @@ def _check_rows(removal: Removal, input: Input) -> None:
         verify(rows[i] == again[i] == single, f"{name}: the rows of a mask depend on the other masks.")
     verify(len(set(rows[0])) == 1, f"{name}: the rows of the full mask differ.")
     verify(rows[0] != rows[-1], f"{name}: the rows of the full mask and the empty mask are equal.")
-    verify(input.fingerprint == fingerprint, f"{name}: the input was changed.")
+    verify(input.fingerprint == fingerprint, f"{name}: the input was modified.")
     with_other_seed = rows_by_mask(removal, input, masks, seed=1)
     verify(
         removal.is_random or with_other_seed == rows,
@@ -91,7 +91,7 @@ def _check_rows(removal: Removal, input: Input) -> None:
 
 
 def rows_by_mask(removal: Removal, input: Input, masks: Masks, seed: int = 0) -> list[list[bytes]]:
-    """Return for each mask the bytes of each of its rows."""
+    """Return the bytes of each row, for each mask."""
     rows = removal(input, masks, seed)
     if isinstance(rows, TokenRows):
         arrays: list[Array] = [rows.attend, *(a for a in (rows.ids, rows.zeroed) if a is not None)]
@@ -108,7 +108,7 @@ def rows_by_mask(removal: Removal, input: Input, masks: Masks, seed: int = 0) ->
 
 
 def _check_other_kinds(removal: Removal, input: Input) -> None:
-    """Check that an input of another kind is refused."""
+    """Check that inputs of other kinds are rejected."""
     for kind in modalities.all():
         if kind in KINDS and kind not in removal.kinds():
             other = differentiable_example(kind)
@@ -117,20 +117,20 @@ def _check_other_kinds(removal: Removal, input: Input) -> None:
 
 
 def _check_settings(removal: Removal, model: Model) -> None:
-    """Check that the removal can be made again from its settings and the model."""
+    """Check that the removal can be recreated from its settings and the model."""
     settings = removal.settings(model)
     try:
         again = type(removal)(**settings).bind(model)
     except PertinentError:
-        return  # of a model or an array, which the settings do not hold
+        return  # the settings do not contain models and arrays
     verify(
         again.fingerprint == removal.fingerprint,
-        f"{removal.name}: made again from the settings {settings}, the fingerprint differs.",
+        f"{removal.name}: recreating it from the settings {settings} changes the fingerprint.",
     )
 
 
 def _check_explanations(removal: Removal, model: Model, inputs: Sequence[Any], features: str | None) -> None:
-    """Check that the whole input stays as it is, and that scores depend on neither batch size nor order."""
+    """Check that the whole input is unchanged, and that scores do not depend on batch size or order."""
     options = {"removal": removal, "features": features, "progress": False}
     batched = pertinent.explain(model, inputs, "leave-one-out", **options)
     verify(not batched.failures, f"{removal.name}: {list(map(str, batched.failures))}")

@@ -1,4 +1,4 @@
-"""A log of what a model was asked about."""
+"""A log of the rows that a model was evaluated on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pertinent.array_types import Array
 
 @dataclass
 class RowLog:
-    """The table rows that a model was asked about, without and with a gradient, in order."""
+    """The table rows that a model was evaluated on, with and without a gradient, in order."""
 
     values: list[bytes] = field(default_factory=list)
     gradients: list[bytes] = field(default_factory=list)

@@ -1,1 +1,1 @@
-"""Explainers by robustness to attacks."""
+"""Explainers based on robustness to attacks."""

@@ -1,4 +1,4 @@
-"""Base class of explainers by robustness: features are relevant if an attack needs them."""
+"""Base class of robustness explainers: features are relevant if attacks depend on them."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from pertinent.inputs.base import Numbers
 from pertinent.masks import full_mask
 
 SUBSETS, MOST_SUBSETS = 6, 5000
-"""Default number of random subsets per feature, and the largest default, which is the paper's number."""
+"""Default number of random subsets per feature, and the upper limit of the default (the paper's number)."""
 
 UNCHOSEN = 0.1
-"""Largest score of a feature that was not chosen, as a share of the smallest score of a chosen one."""
+"""Largest score of an unchosen feature, as a share of the smallest score of a chosen feature."""
 
 NEEDED = 0.01
-"""Features that change less than this share of the largest change are not needed."""
+"""Features that change by less than this share of the largest change count as unchanged."""
 
 ABSENT = 1.5
-"""Radius of a set that no attack succeeded on, as a multiple of the largest radius of the other sets."""
+"""Radius assigned to a set on which no attack succeeded, as a multiple of the largest successful radius."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class AttackExplainer(Explainer):
     Parameters
     ----------
     toward
-        The class, by name or number, that the prediction must change to: why this class and not that one
-        (Eqn. 2)? By default any other class.
+        Name or index of the class that the prediction must change to: why the predicted class and not this
+        one (Eqn. 2)? By default any other class.
     norm
         The norm of the perturbation, ``"l2"`` or ``"linf"``.
     attack
@@ -66,11 +66,11 @@ class AttackExplainer(Explainer):
         return Attack(self.attack, self.norm, self.attack_steps)
 
     def ask_radii(self, task: Task, sets: Masks, *, keep: bool = False) -> Asking[Radii]:
-        """Ask for attacks on the features of each set."""
+        """Run attacks restricted to the features of each set."""
         if task.output.kind == "class" and task.target != task.output.default_target(task.prediction):
             raise SettingError(
-                "`target` must be the predicted class: omit it, and set `toward` to the class that "
-                "the prediction should become."
+                "`target` must be the predicted class: omit it, and set `toward` to the class that the "
+                "prediction should become."
             )
         aim = aim_of(self.toward, task.target, task.model.columns, task.output)
         radii: Radii = yield AttackRadii(sets, task.prediction, task.target, aim, self.attack_settings, keep)
@@ -78,15 +78,15 @@ class AttackExplainer(Explainer):
 
     @staticmethod
     def missing_text(task: Task) -> str:
-        """Return the end of an error message about failed attacks, if some values are missing."""
+        """Return the end of an error message about failed attacks if some values are missing."""
         n = 0 if task.numbers is None else int(np.isnan(task.numbers.values).sum())
         values = "value is" if n == 1 else "values are"
         return f" {n} {values} missing (NaN), and cannot be perturbed." if n else ""
 
     def ask_pertinence(self, task: Task, relevant: Masks) -> Asking[dict[str, list[int]]]:
-        """Ask for an attack on the relevant features, and return each feature's pertinence for the details.
+        """Attack the relevant features, and return the pertinence of each feature for the details.
 
-        There is no entry for texts, in which every word is present, nor if the attack fails.
+        The result is empty for texts, whose words are all present, and if the attack fails.
         """
         if task.numbers is None:
             return {}
@@ -111,9 +111,9 @@ class RobustnessExplainer(AttackExplainer):
     criterion: Literal["irrelevant", "relevant"] = field(default="irrelevant", kw_only=True)
 
     def values(self, task: Task, relevant: Masks) -> Asking[Floats]:
-        """Ask how well each row of relevant features meets the criterion; larger is better.
+        """Return how well each row of relevant features meets the criterion; larger is better.
 
-        A failed attack counts as a larger radius than any successful one.
+        A failed attack counts as a larger radius than any successful attack.
         """
         attack_others = self.criterion == "irrelevant"
         radii = (yield from self.ask_radii(task, ~relevant if attack_others else relevant)).radii
@@ -132,14 +132,14 @@ class RobustnessExplainer(AttackExplainer):
 
 
 def n_subsets(subsets: int | None, n_features: int) -> int:
-    """Return the number of random subsets: the setting, or by default 6 per feature, between 20 and 5,000."""
+    """Return the number of random subsets: the setting, or 6 per feature limited to between 20 and 5,000."""
     return subsets or min(MOST_SUBSETS, max(20, SUBSETS * n_features))
 
 
 def from_order(order: Ints, rest: Floats) -> Floats:
-    """Return scores that fall from 1 in the order of choice; those of other features are near 0.
+    """Return scores that decrease from 1 in the order of choice; unchosen features have scores near 0.
 
-    Features not chosen with the same `rest` have the same score. If none is chosen, all scores are 1.
+    Unchosen features with equal `rest` get equal scores. If no feature is chosen, all scores are 1.
     """
     scores = np.ones(len(rest))
     if len(order):
@@ -151,11 +151,11 @@ def from_order(order: Ints, rest: Floats) -> Floats:
 
 
 def pertinence(numbers: Numbers, change: Array, sizes: Floats) -> list[int]:
-    """Return for each feature 1 if the change moves it towards its absent value, −1 if away from it, else 0.
+    """Return 1 for features that move towards their absent value, −1 for those that move away, else 0.
 
-    Dhurandhar et al.'s (2018) pertinent positive features are present, and must go for the prediction to
-    change; pertinent negative ones are absent, and would have to appear. `sizes` are the norms of the change
-    of each feature; features that change very little have the sign 0.
+    Dhurandhar et al.'s (2018) pertinent positive features are present and must disappear for the prediction
+    to change; pertinent negative ones are absent and would have to appear. `sizes` are the norms of each
+    feature's change; features that change very little get 0.
     """
     before = numbers.values - numbers.absent
     closer = np.nan_to_num(before**2 - (before + change) ** 2)

@@ -1,4 +1,4 @@
-"""Counterfactual explanations: the nearest input with another decision."""
+"""Counterfactual explanations: the nearest input with a different decision."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pertinent.explainers.base import Finding, Steps, Task, explainers
 from pertinent.explainers.robustness.base import AttackExplainer, pertinence
 
 SHRINKING = 0.5
-"""Share of the features that each round keeps, when only a few may change."""
+"""Share of the features kept in each round when the number of changes is limited."""
 
 
 @explainers.register("counterfactual")
@@ -21,9 +21,9 @@ SHRINKING = 0.5
 class Counterfactual(AttackExplainer):
     """The change of each feature in the smallest perturbation that changes the prediction.
 
-    With `most`, at most that number of features may change (an L0 limit): the features that change most are
+    `most` limits the number of features that may change (an L0 limit): the features that change most are
     attacked again, half as many in each round. For images and table rows, `details` list the features that
-    are present and must go, and those that are absent and would have to appear.
+    are present and must disappear, and those that are absent and would have to appear.
 
     Parameters
     ----------
@@ -32,15 +32,15 @@ class Counterfactual(AttackExplainer):
     """
 
     paper = "Wachter, Mittelstadt & Russell 2017"
-    summary = "how much each feature changes in the nearest input that is decided otherwise"
+    summary = "how much each feature changes in the nearest input with a different decision"
     most: Count | None = None
 
     def evaluations(self, n_features: int) -> int:
-        """Return the evaluations of an attack in each round."""
+        """Return the evaluations of one attack per round."""
         return len(self._rounds(n_features)) * self.attack_settings.most_passes
 
     def explain(self, task: Task) -> Steps:
-        """Attack all features, then fewer and fewer."""
+        """Attack all features, then ever fewer."""
         order = np.arange(task.n_features)
         for size in self._rounds(task.n_features):
             sets = np.isin(np.arange(task.n_features), order[:size])[None]
@@ -61,7 +61,7 @@ class Counterfactual(AttackExplainer):
         return Finding(scores, details=details)
 
     def _rounds(self, n_features: int) -> list[int]:
-        """Return the number of features that may change in each round: all, half of them …, then `most`."""
+        """Return the number of features that may change in each round: all, half of that, …, then `most`."""
         most = min(self.most or n_features, n_features)
         sizes = [n_features]
         while sizes[-1] * SHRINKING > most:

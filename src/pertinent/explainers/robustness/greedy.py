@@ -18,17 +18,17 @@ from pertinent.explainers.search.base import largest
 from pertinent.masks import all_coalitions
 
 MOST_EXACT = 10
-"""Largest number of features d for which all subsets are attacked, if `subsets` is at least 2^d."""
+"""Largest number of features d for which all subsets are attacked if `subsets` is at least 2^d."""
 
 
 @dataclass(frozen=True)
 class GreedyExplainer(RobustnessExplainer):
-    """An explainer that chooses features step by step, each time those that improve the criterion most."""
+    """Base class of explainers that repeatedly choose the features that improve the criterion most."""
 
     def choose(self, task: Task, n_chosen: int, step_size: int, order: Ints, ratings: Floats) -> Steps:
-        """Choose `step_size` features in every step until `n_chosen` are chosen.
+        """Choose `step_size` features per step until `n_chosen` are chosen.
 
-        `order` are the features already chosen, and `ratings` the ratings of all features. The search ends
+        `order` holds the features already chosen, `ratings` the ratings of all features. The search ends
         early if all subsets are equally good; the remaining features then have the same score.
         """
         d = task.n_features
@@ -48,7 +48,7 @@ class GreedyExplainer(RobustnessExplainer):
         return Finding(from_order(order, ratings), details=details)
 
     def draw(self, task: Task, n_remaining: int) -> Masks:
-        """Return the subsets of the remaining features whose values are asked for."""
+        """Return the subsets of the remaining features to evaluate."""
         return np.eye(n_remaining, dtype=np.bool_)
 
     def rate(self, drawn: Masks, values: Floats) -> Floats:
@@ -59,10 +59,10 @@ class GreedyExplainer(RobustnessExplainer):
 @explainers.register("greedy")
 @dataclass(frozen=True)
 class Greedy(GreedyExplainer):
-    """Greedy choice of the features that improve the criterion most, each by itself (Sec. 4.1, Eqn. 5).
+    """Greedy choice of the features that each improve the criterion most (Sec. 4.1, Eqn. 5).
 
-    Scores fall in the order of choice. The search ends early if all remaining features are equally good; they
-    then have the same score.
+    Scores decrease in the order of choice. The search ends early if all remaining features are equally good;
+    they then have the same score.
 
     Parameters
     ----------
@@ -73,12 +73,12 @@ class Greedy(GreedyExplainer):
     """
 
     paper = "Hsieh et al. 2021, Sec. 4.1, Eqn. 5"
-    summary = "one feature after the other, each making attacks hardest (or easiest)"
+    summary = "features chosen one by one, each making attacks hardest (or easiest)"
     step: Share | None = None
     chosen: Share = 0.5
 
     def evaluations(self, n_features: int) -> int:
-        """Return the evaluations of an attack per remaining feature and step, and one for the pertinence."""
+        """Return the evaluations of one attack per remaining feature and step, plus one for pertinence."""
         chosen = range(0, n_kept(self.chosen, n_features), self._step_size(n_features))
         return (sum(n_features - n for n in chosen) + 1) * self.attack_settings.most_passes
 
@@ -102,8 +102,8 @@ class GreedyAS(GreedyExplainer):
 
     .. math:: \min_{w, c} \sum_S \bigl(w^T b(S) + c - v(S_r \cup S)\bigr)^2
 
-    The features with the largest w are chosen. Scores fall in the order of choice. The search ends early if
-    all subsets are equally good; the remaining features then have the same score.
+    The features with the largest w are chosen. Scores decrease in the order of choice. The search ends early
+    if all subsets are equally good; the remaining features then have the same score.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class GreedyAS(GreedyExplainer):
     chosen
         Stop when this share of features is chosen.
     start
-        ``"nothing"``, or ``"gradient"``: the first step takes the features with the largest gradient.
+        ``"nothing"``, or ``"gradient"`` to choose the features with the largest gradient in the first step.
     """
 
     paper = "Hsieh et al. 2021, Sec. 4.2, Eqn. 6"
@@ -128,7 +128,7 @@ class GreedyAS(GreedyExplainer):
     start: Literal["nothing", "gradient"] = "nothing"
 
     def evaluations(self, n_features: int) -> int:
-        """Return the evaluations of the attacks of all steps, and one attack for the pertinence."""
+        """Return the evaluations of the attacks in all steps, plus one for the pertinence."""
         steps = ceil(n_kept(self.chosen, n_features) / n_kept(self.step, n_features))
         return (steps * n_subsets(self.subsets, n_features) + 1) * self.attack_settings.most_passes + 2
 
@@ -167,16 +167,16 @@ class OneStepBanzhaf(RobustnessExplainer):
     """
 
     paper = "Hsieh et al. 2021, App. E; Hammer & Holzman 1992"
-    summary = "what each feature contributes to robustness, by one regression on random subsets"
+    summary = "each feature's contribution to robustness, by one regression on random subsets"
     subsets: Count | None = None
     share: ProperShare = 0.5
 
     def evaluations(self, n_features: int) -> int:
-        """Return the evaluations of an attack for every subset, and one for the pertinence."""
+        """Return the evaluations of one attack per subset, plus one for the pertinence."""
         return (n_subsets(self.subsets, n_features) + 1) * self.attack_settings.most_passes
 
     def explain(self, task: Task) -> Steps:
-        """Attack the subsets, and fit the regression."""
+        """Attack the subsets and fit the regression."""
         d, n = task.n_features, n_subsets(self.subsets, task.n_features)
         exact = d <= MOST_EXACT and n >= 2**d
         drawn = all_coalitions(d) if exact else task.rng.random((n, d)) < self.share
@@ -195,12 +195,12 @@ def joined(chosen: Ints, remaining: Ints, drawn: Masks, n_features: int) -> Mask
 
 
 def contributions(drawn: Masks, values: Floats) -> Floats:
-    """Return the slopes of the regression of values on subsets; the solution of smallest norm."""
+    """Return the slopes of the regression of values on subsets (the minimum-norm solution)."""
     response = values - values.mean()
     if len(drawn) > 2 * drawn.shape[1] and drawn.any(axis=0).all() and not drawn.all(axis=0).any():
         members = drawn.astype(np.float32)  # exact for these counts, and twice as fast
         gram = (members.T @ members).astype(np.float64)
         mean = gram.diagonal() / len(drawn)
-        with suppress(np.linalg.LinAlgError):  # faster than least squares, and as accurate for this design
+        with suppress(np.linalg.LinAlgError):  # faster than least squares and equally accurate here
             return np.asarray(np.linalg.solve(gram - len(drawn) * np.outer(mean, mean), response @ drawn))
     return np.asarray(np.linalg.lstsq(drawn - drawn.mean(axis=0), response, rcond=None)[0])

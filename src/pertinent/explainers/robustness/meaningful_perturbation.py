@@ -1,4 +1,4 @@
-"""Meaningful perturbation: a soft mask, learned so that deleting little destroys the prediction."""
+"""Meaningful perturbation: a learned soft mask that destroys the prediction by deleting little."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits, e
 from pertinent.explainers.search.gradient_search import AdamW
 
 LEVELS = np.linspace(0, 0.9, 10)
-"""Uniform masks that may be the starting mask."""
+"""Uniform masks considered as the starting mask."""
 
 SUPPRESSED = 0.99
-"""Share of the target's decrease under full deletion that the starting mask must reach."""
+"""Share of full deletion's decrease of the target that the starting mask must reach."""
 
 
 @explainers.register("meaningful-perturbation")
@@ -25,33 +25,33 @@ SUPPRESSED = 0.99
 class MeaningfulPerturbation(Explainer):
     r"""Fong & Vedaldi's deletion game (their Eqn. 3 and 4).
 
-    Adam learns a mask :math:`m \in [0, 1]^d` that keeps as much as possible while the target's probability is
-    destroyed:
+    Adam learns a mask :math:`m \in [0, 1]^d` that keeps as much as possible while destroying the target's
+    probability:
 
     .. math:: \min_m \frac{\lambda_1}{d} \lVert 1 - m \rVert_1
         + \frac{\lambda_2}{d} \sum_{i \sim j} |m_i - m_j|^\beta + f_c(\Phi(x; m))
 
-    where i ~ j are features of an image that touch; other inputs have no second term. Φ keeps the share
-    :math:`m_i` of each feature and fills in the rest as the removal does, or weights the attention to it. The
-    score of a feature is :math:`1 - m_i`, the share of it that is deleted. For a plain value, f is its share
-    of the value for the whole input: features that raise it are deleted.
+    where i ~ j are adjacent features of an image; other inputs have no second term. Φ keeps the share
+    :math:`m_i` of each feature and fills in the rest with the removal, or weights the attention to it. The
+    score of a feature is :math:`1 - m_i`, its deleted share. For a plain value, f is relative to the value
+    for the whole input, so features that raise it are deleted.
 
     Parameters
     ----------
     deletion_weight
         λ₁, the cost of deleting everything.
     smoothness_weight, smoothness_power
-        λ₂ and β, which is at least 1: below, the slope at equal neighbours would be infinite.
+        λ₂ and β; β is at least 1, since otherwise the slope at equal neighbours would be infinite.
     learning_rate, steps
         Step size and number of steps of Adam.
 
     Note
     ----
-    Weights refer to means over features, so that they suit any number of features; on the paper's mask of 28
-    × 28 they are its 10⁻⁴ and 10⁻². The mask has the resolution of the features and is not upsampled, the
-    image is not jittered, and the removal is that of the request (the paper's is ``"blur"``). The paper
-    starts with the smallest centred disc that causes 99% of the decrease under full deletion; this
-    implementation, for any kind of input, with the largest uniform mask that does.
+    Weights refer to means over features, so they suit any number of features; on the paper's 28 × 28 mask
+    they equal its 10⁻⁴ and 10⁻². The mask has the resolution of the features and is not upsampled, the image
+    is not jittered, and the removal is that of the request (the paper uses ``"blur"``). The paper starts with
+    the smallest centred disc that causes 99% of full deletion's decrease; this implementation works for any
+    kind of input and starts with the largest uniform mask that does so.
     """
 
     paper = "Fong & Vedaldi 2017, Eqn. 3 and 4"
@@ -71,11 +71,11 @@ class MeaningfulPerturbation(Explainer):
     steps: Count = 300
 
     def evaluations(self, n_features: int) -> int:
-        """Return the evaluations of a gradient for each candidate of the starting mask and for each step."""
+        """Return the evaluations of one gradient per candidate starting mask and per step."""
         return 2 * (len(LEVELS) + self.steps)
 
     def explain(self, task: Task) -> Steps:
-        """Descend from the starting mask."""
+        """Run gradient descent from the starting mask."""
         d = task.n_features
         mask = yield from self._start(task)
         step = AdamW(self.learning_rate, d, decay=0.0)
@@ -98,7 +98,7 @@ class MeaningfulPerturbation(Explainer):
         return np.full(task.n_features, level)
 
     def _ask_remaining(self, task: Task, masks: Floats) -> Asking[tuple[Floats, Floats]]:
-        """Ask for the remaining value f of the target, and its gradient along each mask."""
+        """Return the remaining value f of the target and its gradient with respect to each mask."""
         answer: Gradients = yield MaskGradients(masks, task.target)
         values = _unit(task) * answer.values[:, task.target]
         if task.output.kind == "value":
@@ -107,7 +107,7 @@ class MeaningfulPerturbation(Explainer):
 
 
 def neighbours(labels: Ints) -> Ints:
-    """Return the pairs (pairs, 2) of features of an image (height, width) that touch, each once."""
+    """Return the pairs (pairs, 2) of adjacent features of an image (height, width), each pair once."""
     horizontal = np.stack([labels[:, :-1].ravel(), labels[:, 1:].ravel()], axis=1)
     vertical = np.stack([labels[:-1].ravel(), labels[1:].ravel()], axis=1)
     pairs = np.sort(np.concatenate([horizontal, vertical]), axis=1)
@@ -115,7 +115,7 @@ def neighbours(labels: Ints) -> Ints:
 
 
 def roughness_gradient(mask: Floats, touching: Ints, power: float) -> Floats:
-    """Return ∂ Σ |mᵢ − mⱼ|^β / ∂ m, over pairs that touch."""
+    """Return ∂ Σ |mᵢ − mⱼ|^β / ∂ m, summed over adjacent pairs."""
     first, second = touching.T
     difference = mask[first] - mask[second]
     slope = power * np.sign(difference) * np.abs(difference) ** (power - 1)
@@ -124,6 +124,6 @@ def roughness_gradient(mask: Floats, touching: Ints, power: float) -> Floats:
 
 
 def _unit(task: Task) -> float:
-    """Return the factor of f: 1 for a probability; for a plain value, 1 / |value of the whole input|."""
+    """Return the factor that normalises f: 1 for a probability, 1 / |value of the whole input| otherwise."""
     whole = abs(float(task.prediction[task.target]))
     return 1 / whole if task.output.kind == "value" and whole > 0 else 1.0

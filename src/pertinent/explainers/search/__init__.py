@@ -1,1 +1,1 @@
-"""Searches for the best set of features at each sparsity."""
+"""Searches for the best feature set at each sparsity."""

@@ -1,4 +1,4 @@
-"""Anchors: a few features that nearly always lead to the same prediction when they are kept."""
+"""Anchors: small feature sets that, when kept, nearly always lead to the same prediction."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from pertinent.explainers.search.base import SeparateSearches
 from pertinent.masks import mask_bytes
 
 START = 100
-"""Number of samples of the empty anchor at the start; other anchors start with those that contain them."""
+"""Number of initial samples of the empty anchor; other anchors inherit the samples that contain them."""
 
 SHARE = 0.25
-"""Share of the remaining budget for the beam of one size; a close race must leave some for larger sizes."""
+"""Largest share of the remaining budget for one size, so a close race leaves some for larger sizes."""
 
 BISECTIONS = 32
 TINY = 1e-12
@@ -30,51 +30,51 @@ TINY = 1e-12
 @explainers.register("anchors")
 @dataclass(frozen=True)
 class Anchors(SeparateSearches):
-    """Ribeiro et al.'s Anchors: a beam search over sets, with each beam chosen by a KL-LUCB bandit.
+    """Ribeiro et al.'s Anchors: a beam search over feature sets that selects each beam by a KL-LUCB bandit.
 
     A sample keeps the anchor A, and every other feature with probability `keep`; prec(A) is the probability
     that the model then predicts the target. The goal is the anchor with prec(A) ≥ `threshold` and the largest
-    coverage, the probability that a sample contains A. As features are kept independently, it is keep^|A|:
-    the smallest anchor has the largest coverage, and precision breaks ties.
+    coverage, the probability that a sample contains A. Since features are kept independently, the coverage is
+    keep^|A|: the smallest anchor has the largest coverage, and precision breaks ties.
 
     1. *Candidates*: every set of the beam plus one feature, starting with the empty set.
     2. *KL-LUCB* (Kaufmann & Kalyanakrishnan 2013): sample the weakest of the `beam` best and its strongest
        rival until they are `epsilon` apart.
-    3. Sample those whose mean reaches `threshold` until the lower bound of their precision reaches
-       `threshold` − `tolerance`. The most precise that passes is the answer; if none does, repeat from 1.
+    3. Sample the sets whose mean reaches `threshold` until the lower bound of their precision reaches
+       `threshold` − `tolerance`. Return the most precise set that passes; if none does, repeat from 1.
 
-    If none passes before the budget or the size limit is reached, the answer is the set with the highest
+    If no set passes before the budget or the size limit is reached, the answer is the set with the highest
     lower bound in any beam, and `details` record that the threshold was not reached.
 
-    A sample of A that contains B ⊇ A is also a sample of B, because the other features are independent; so
-    most candidates start with samples. No mask is evaluated twice. A run for at most k features is the
-    beginning of a run for more, so one run with one budget serves all sparsities, and `spread` has no effect.
-    Anchors are the same for both objectives, as in Hase et al. 2021.
+    Because the other features are independent, a sample of A that contains B ⊇ A is also a sample of B, so
+    most candidates start with samples. No mask is evaluated twice. A run for at most k features is a prefix
+    of a run for more, so one run with one budget serves all sparsities, and `spread` has no effect. Anchors
+    are the same for both objectives, as in Hase et al. 2021.
 
     Parameters
     ----------
     threshold
-        The required precision.
+        Required precision.
     delta
-        Probability of error of bounds and choices.
+        Error probability of bounds and choices.
     epsilon
-        Largest distance between the best beam and the chosen one.
+        Largest precision gap between the selected beam and the best one.
     tolerance
-        Largest distance of the lower bound below the threshold.
+        Largest amount by which the lower bound may fall below the threshold.
     beam
-        Number of sets of each size that are extended.
+        Number of sets of each size to extend.
     batch
-        Number of samples of a set that are drawn together.
+        Number of samples drawn together for a set.
     keep
-        Probability that a feature outside the anchor is kept.
+        Probability of keeping a feature outside the anchor.
     fill
-        Extend a smaller anchor to k features with those of highest precision on their own, so that it is
-        comparable to other methods; ``False`` chooses only the anchor.
+        Extend a smaller anchor to k features by adding those with the highest individual precision, to make
+        it comparable to other methods; ``False`` chooses only the anchor.
     """
 
     paper = "Ribeiro, Singh & Guestrin 2018, Alg. 2; Hase et al. 2021, Sec. 6.1 (2)"
     traits = replace(SeparateSearches.traits, needs_decision=True)
-    summary = "the smallest set that nearly always leads to the prediction"
+    summary = "the smallest set that nearly always leads to the same prediction"
     threshold: Share = 0.95
     delta: ProperShare = 0.05
     epsilon: ProperShare = 0.1
@@ -91,31 +91,31 @@ class Anchors(SeparateSearches):
 
     @property
     def budget_per_sparsity(self) -> bool:
-        """Return ``False``: one run reads off the anchors of all sparsities."""
+        """Return ``False``: one run provides the anchors of all sparsities."""
         return False
 
     def explain(self, task: Task) -> Steps:
-        """Run once for the largest sparsity, and read off the anchor for each sparsity."""
+        """Run once for the largest sparsity and extract the anchor for each sparsity."""
         samples = Samples(task, self.keep, task.rng)
         beams = yield from self._beams(samples, max(n_kept(s, task.n_features) for s in task.sparsities))
         return self._finding(samples, beams)
 
     def _finding(self, samples: Samples, beams: list[list[_Anchor]]) -> Finding:
         """Return the best anchor for each sparsity."""
-        kept = {s: n_kept(s, samples.d) for s in samples.task.sparsities}
-        best = {k: _best(beams[: k + 1]) for k in kept.values()}
-        anchors = [{"sparsity": s, **self._describe(best[k])} for s, k in kept.items()]
-        chosen = {s: self._filled(best[k], k, samples) for s, k in kept.items()}
+        sizes = {s: n_kept(s, samples.d) for s in samples.task.sparsities}
+        best = {k: _best(beams[: k + 1]) for k in sizes.values()}
+        anchors = [{"sparsity": s, **self._describe(best[k])} for s, k in sizes.items()]
+        chosen = {s: self._filled(best[k], k, samples) for s, k in sizes.items()}
         return Finding(chosen=chosen, details={**self._describe(best[max(best)]), "anchors": anchors})
 
     def search(self, task: Task, k: int, rng: np.random.Generator) -> Asking[Masks]:
-        """Return the anchor of at most k features, from a separate run."""
+        """Return the anchor of at most k features, by a separate run."""
         samples = Samples(task, self.keep, rng)
         beams = yield from self._beams(samples, k)
         return self._filled(_best(beams), k, samples)
 
     def _beams(self, samples: Samples, k: int) -> Asking[list[list[_Anchor]]]:
-        """Return the best anchors of each size, until one passes, the size is k or the budget is spent."""
+        """Return the best anchors of each size until one passes, the size is k or the budget is spent."""
         arms = Arms(np.zeros((1, samples.d), dtype=np.bool_))
         samples.allow(SHARE)
         yield from samples.draw(arms, np.zeros(START, dtype=np.int64))
@@ -134,7 +134,7 @@ class Anchors(SeparateSearches):
         return beams
 
     def _top(self, samples: Samples, arms: Arms) -> Asking[Ints]:
-        """Return the `beam` arms of highest mean, by KL-LUCB."""
+        """Return the `beam` arms with the highest means, by KL-LUCB."""
         yield from samples.draw(arms, np.flatnonzero(arms.n == 0))
         rounds = 1
         while True:
@@ -153,7 +153,7 @@ class Anchors(SeparateSearches):
             rounds += 1
 
     def _judged(self, samples: Samples, arms: Arms, chosen: Ints) -> Asking[list[_Anchor]]:
-        """Sample the chosen arms that may pass until their results are clear."""
+        """Sample the chosen arms that could pass until their results are clear."""
         level = log((1 + (self.beam - 1) * samples.d) / self.delta)
         while True:
             mean, n = arms.means[chosen], arms.n[chosen]
@@ -188,7 +188,7 @@ class Anchors(SeparateSearches):
 
 @dataclass(frozen=True)
 class _Anchor:
-    """A set of a beam: number of samples, their mean, its bounds, and whether it passes."""
+    """A set in a beam: number of samples, their mean, its bounds, and whether it passes."""
 
     mask: Masks
     n: int
@@ -199,7 +199,7 @@ class _Anchor:
 
 
 def _best(beams: list[list[_Anchor]]) -> _Anchor:
-    """Return the most precise anchor that passes, else the one with the best lower bound."""
+    """Return the most precise anchor that passes; if none does, the one with the best lower bound."""
     passing = [anchor for beam in beams for anchor in beam if anchor.passes]
     if passing:
         return max(passing, key=lambda a: (a.mean, a.low))
@@ -207,7 +207,7 @@ def _best(beams: list[list[_Anchor]]) -> _Anchor:
 
 
 class Arms:
-    """Sets of one size, with the number of samples of each and the number that predicted the target."""
+    """Feature sets of one size, with the number of samples and of target predictions of each."""
 
     def __init__(self, masks: Masks, n: Floats | None = None, hits: Floats | None = None) -> None:
         self.masks = masks
@@ -216,7 +216,7 @@ class Arms:
 
     @property
     def means(self) -> Floats:
-        """Return the estimated precision; 0 without samples."""
+        """Return the estimated precisions; 0 without samples."""
         return self.hits / np.maximum(self.n, 1)
 
     def add(self, arms: Ints, hits: Masks) -> None:
@@ -226,7 +226,7 @@ class Arms:
 
 
 class Samples:
-    """All samples drawn, the set that each was drawn for, and the remaining budget."""
+    """All samples drawn so far, the set that each was drawn for, and the remaining budget."""
 
     def __init__(self, task: Task, keep: float, rng: np.random.Generator) -> None:
         self.d = task.n_features
@@ -237,15 +237,15 @@ class Samples:
         self.allow(1)
 
     def allow(self, share: float) -> None:
-        """Let the next draws spend this share of the remaining budget.
+        """Limit the next draws to this share of the remaining budget.
 
-        Masks that were evaluated before cost nothing, so the number of samples is also limited to the budget.
+        Previously evaluated masks cost nothing, so the number of samples is also limited to the budget.
         """
         self._reserve = self.left - ceil(share * self.left)
         self._draws = self.task.budget
 
     def draw(self, arms: Arms, which: Ints) -> Asking[int]:
-        """Draw a sample for each arm in `which`, as far as the budget allows, and return their number."""
+        """Draw a sample for each arm in `which` while the budget lasts, and return the number of samples."""
         task, which = self.task, which[: self._draws]
         drawn_for = arms.masks[which]
         masks = drawn_for | (self._rng.random(drawn_for.shape) < self._keep)
@@ -271,7 +271,7 @@ class Samples:
         return n
 
     def all(self) -> tuple[Masks, Masks, Masks]:
-        """Return for each sample the kept features, the set it was drawn for, and whether it was a hit."""
+        """Return each sample's kept features, the set it was drawn for, and whether it was a hit."""
         kept, drawn_for, hits = map(np.concatenate, zip(*self._drawn, strict=True))
         return kept, drawn_for, hits
 
@@ -282,8 +282,9 @@ class Samples:
         for parent in parents:
             inside = (kept | ~parent).all(axis=1)
             beyond = drawn_for & ~parent
-            # A sample drawn for a subset of the parent counts for every feature it keeps; one drawn
-            # for a set with one feature outside the parent, for that feature; with more, for none.
+            # A sample drawn for a subset of the parent is valid for every feature it keeps. A sample drawn
+            # for a set with one feature outside the parent is valid for that feature; with more, for no
+            # candidate.
             extra = beyond.sum(axis=1)
             valid = np.where((extra == 0)[:, None], kept, beyond) & (inside & (extra < 2))[:, None]
             n, hits = valid.sum(axis=0), valid[predicted].sum(axis=0)
@@ -302,9 +303,10 @@ def exploration(rounds: int, arms: int, delta: float) -> float:
 
 
 def upper_bounds(means: Floats, n: Floats, level: float) -> Floats:
-    """Return for each mean p of n draws the largest q with n · KL(p ‖ q) ≤ level; 1 where n is 0."""
+    """Return, for each mean p of n draws, the largest q with n · KL(p ‖ q) ≤ level; 1 where n is 0."""
     p = np.clip(means, TINY, 1 - TINY)
-    # KL(p ‖ q) = p log p + (1 − p) log(1 − p) − p log q − (1 − p) log(1 − q); the first two are constant.
+    # KL(p ‖ q) = p log p + (1 − p) log(1 − p) − p log q − (1 − p) log(1 − q); the first two terms are
+    # constant.
     most = level - n * (p * np.log(p) + (1 - p) * np.log1p(-p))
     in_p, in_rest = -n * p, -n * (1 - p)
     low, high = p, np.ones_like(p)
@@ -316,5 +318,5 @@ def upper_bounds(means: Floats, n: Floats, level: float) -> Floats:
 
 
 def lower_bounds(means: Floats, n: Floats, level: float) -> Floats:
-    """Return for each mean p of n draws the smallest q with n · KL(p ‖ q) ≤ level; 0 where n is 0."""
+    """Return, for each mean p of n draws, the smallest q with n · KL(p ‖ q) ≤ level; 0 where n is 0."""
     return 1 - upper_bounds(1 - means, n, level)

@@ -1,4 +1,4 @@
-"""Base class of searches: one search per sparsity, run in parallel with the same budget."""
+"""Base class of searches: one search per sparsity, run in parallel with equal budgets."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits, n
 T = TypeVar("T")
 
 CHUNK = 4096
-"""Number of sets that are generated together if there may be many."""
+"""Number of sets generated per chunk when there may be many."""
 
 
 class SearchLog:
-    """The progress of the searches for all set sizes, by size.
+    """Progress of the searches, by set size.
 
     Attributes
     ----------
     best
-        The best set so far.
+        Best set so far.
     improvements
-        The number of evaluations so far and the target's probability (or a regressor's objective) at each
+        Number of evaluations and the target's probability (for a regressor, the objective) at each
         improvement.
     """
 
@@ -50,13 +50,13 @@ class Search(Explainer):
     Parameters
     ----------
     objective
-        ``"sufficiency"``: the target's probability remains high if only the set is kept, or a regressor's
-        value close to that of the whole input. ``"comprehensiveness"``: the probability falls if the set is
-        removed, or the value moves away.
+        ``"sufficiency"``: the target's probability stays high when only the set is kept, or a regressor's
+        value stays close to that of the whole input. ``"comprehensiveness"``: the probability falls when the
+        set is removed, or the value moves away.
     spread
-        Whether the budget is divided equally among the sparsities (their App. C, Table 5).
+        Whether to divide the budget equally among the sparsities (their App. C, Table 5).
     trajectory
-        Whether `details` include, for each number of features, the evaluations so far and the target's
+        Whether `details` include, for each number of features, the number of evaluations and the target's
         probability at each improvement.
     """
 
@@ -67,34 +67,34 @@ class Search(Explainer):
 
     @property
     def budget_per_sparsity(self) -> bool:
-        """Return whether each sparsity has the full budget."""
+        """Return whether each sparsity gets the full budget."""
         return not self.spread
 
     def explain(self, task: Task) -> Steps:
         """Search for the best set of each size."""
-        kept = sorted({n_kept(s, task.n_features) for s in task.sparsities})
-        needed = len(kept) * self.min_budget(task.n_features)
+        sizes = sorted({n_kept(s, task.n_features) for s in task.sparsities})
+        needed = len(sizes) * self.min_budget(task.n_features)
         if self.spread and task.budget < needed:
             raise BudgetError(
-                f"`budget` must be at least {needed} for {self.name}, spread over {len(kept)} sparsities, "
+                f"`budget` must be at least {needed} for {self.name}, spread over {len(sizes)} sparsities, "
                 f"but got {task.budget}."
             )
         log = SearchLog()
-        best = yield from self.best_sets(task, kept, log)
-        details = {"trajectory": {str(k): log.improvements[k] for k in kept}} if self.trajectory else {}
+        best = yield from self.best_sets(task, sizes, log)
+        details = {"trajectory": {str(k): log.improvements[k] for k in sizes}} if self.trajectory else {}
         return Finding(chosen=chosen_sets(best, task), details=details)
 
     @abstractmethod
-    def best_sets(self, task: Task, kept: Sequence[int], log: SearchLog) -> Asking[dict[int, Masks]]:
-        """Return the best set of each size, and update `log` during the search."""
+    def best_sets(self, task: Task, sizes: Sequence[int], log: SearchLog) -> Asking[dict[int, Masks]]:
+        """Return the best set of each size, updating `log` during the search."""
 
     def best_of_all(self, task: Task, k: int) -> Asking[Masks]:
-        """Return the best of all sets of k features."""
+        """Return the best of all sets of size k."""
         chunks = in_chunks(combinations(range(task.n_features), k))
         return (yield from self.best_in(task, (as_masks(chunk, task.n_features) for chunk in chunks)))
 
     def best_in(self, task: Task, chunks: Iterable[Masks]) -> Asking[Masks]:
-        """Return the best of some sets, which are evaluated chunk by chunk."""
+        """Return the best of some sets, evaluated chunk by chunk."""
         best, best_set = -np.inf, np.ones(task.n_features, dtype=np.bool_)
         for sets in chunks:
             objective = yield from self.judge(task, sets)
@@ -103,20 +103,20 @@ class Search(Explainer):
         return best_set
 
     def kept_by(self, sets: Masks) -> Masks:
-        """Return the features to keep in order to evaluate these sets; the function is its own inverse."""
+        """Return the features to keep in order to evaluate these sets (the function is its own inverse)."""
         return sets if self.objective == "sufficiency" else ~sets
 
     def judge(self, task: Task, sets: Masks) -> Asking[Floats]:
-        """Ask for the objective of each set; larger is better."""
+        """Return the objective of each set; larger is better."""
         values = yield Values(self.kept_by(sets))
         return self.signed(task.objective(values))
 
     def gains(self, task: Task, sets: Masks) -> Asking[tuple[Floats, Floats]]:
-        """Ask for the objective of each set, and the rate at which log p improves as each feature enters it.
+        """Return the objective of each set, and the rate at which log p improves as each feature enters it.
 
-        A feature enters a set by being kept (sufficiency) or by being removed (comprehensiveness), and the
-        objective is log p or −log p: the two signs cancel. A plain value is better the closer it is to the
-        value of the whole input, so the sign of its gradient depends on the side.
+        A feature enters a set by being kept (sufficiency) or removed (comprehensiveness), and the objective
+        is log p or −log p: the two signs cancel. For a plain value, closer to the value of the whole input is
+        better, so the sign of its gradient depends on the side.
         """
         answer: Gradients = yield MaskGradients(self.kept_by(sets), task.target)
         gradients = answer.gradients
@@ -136,9 +136,9 @@ class Search(Explainer):
         log: SearchLog,
         spent: Mapping[int, int] | None = None,
     ) -> Asking[dict[int, Masks]]:
-        """Run searches in parallel, and return their results by size.
+        """Run searches in parallel and return their results by size.
 
-        `spent` has the number of evaluations that each search used before it began.
+        `spent` is the number of evaluations that each search used before it started.
         """
         if self.trajectory or task.sampling.has_listener:
             branches = {
@@ -148,10 +148,10 @@ class Search(Explainer):
         return dict(zip(branches, (yield Fork(list(branches.values()))), strict=True))
 
     def logged(self, search: Algorithm, task: Task, k: int, log: SearchLog, spent: int = 0) -> Algorithm:
-        """Wrap a search so that it logs its improvements, and publishes the best sets.
+        """Wrap a search so that it logs its improvements and publishes the best sets.
 
-        Only sets of exactly k features can be an improvement; preparatory questions, such as the masks of
-        LIME, cannot.
+        Only sets of exactly k features count as improvements; preparatory questions, such as LIME masks, do
+        not.
         """
         paid: set[Hashable] = set()
         sign = 1 if self.objective == "sufficiency" else -1
@@ -179,12 +179,12 @@ class Search(Explainer):
 class SeparateSearches(Search):
     """A search that is independent for each size."""
 
-    def best_sets(self, task: Task, kept: Sequence[int], log: SearchLog) -> Asking[dict[int, Masks]]:
+    def best_sets(self, task: Task, sizes: Sequence[int], log: SearchLog) -> Asking[dict[int, Masks]]:
         """Run the searches in parallel."""
         if self.spread:
-            task = replace(task, budget=task.budget // len(kept))
-        generators = task.rng.spawn(len(kept))
-        branches = {k: self.search(task, k, rng) for k, rng in zip(kept, generators, strict=True)}
+            task = replace(task, budget=task.budget // len(sizes))
+        generators = task.rng.spawn(len(sizes))
+        branches = {k: self.search(task, k, rng) for k, rng in zip(sizes, generators, strict=True)}
         return (yield from self.in_parallel(task, branches, log))
 
     @abstractmethod
@@ -193,13 +193,13 @@ class SeparateSearches(Search):
 
 
 def chosen_sets(best: Mapping[int, Masks], task: Task) -> dict[float, Masks]:
-    """Return the set for each sparsity, for those sizes that have one."""
+    """Return the best set for each sparsity whose size has one."""
     sizes = {s: n_kept(s, task.n_features) for s in task.sparsities}
     return {s: best[k] for s, k in sizes.items() if k in best}
 
 
 def uniform_sets(rng: np.random.Generator, n: int, d: int, k: int) -> Masks:
-    """Return `n` distinct uniform sets of k of d features, or all of them if there are fewer."""
+    """Return `n` distinct uniform random sets of k of d features, or all sets if there are fewer."""
     possible = comb(d, k)
     if possible <= 4 * n:
         return as_masks(combinations(range(d), k), d)[rng.permutation(possible)[:n]]
@@ -213,7 +213,7 @@ def uniform_sets(rng: np.random.Generator, n: int, d: int, k: int) -> Masks:
 
 
 def as_masks(sets: Iterable[Sequence[int]], d: int) -> Masks:
-    """Return the masks of sets of equal size."""
+    """Return the masks of equally large sets."""
     features = np.array(list(sets), dtype=np.int64)
     masks = np.zeros((len(features), d), dtype=np.bool_)
     masks[np.arange(len(features))[:, None], features] = True

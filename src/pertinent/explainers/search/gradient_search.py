@@ -1,4 +1,4 @@
-"""Gradient searches: descent on the probability of each feature, and first-order swaps in a beam."""
+"""Gradient searches: descent on feature probabilities, and first-order swaps in a beam."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ class GradientSearch(Search):
 
     .. math:: -\log p(\mathrm{Replace}(x, e)) + \lambda \left( \sum_j \sigma(s_j) - t \right)^2
 
-    (on log p for comprehensiveness). Every `check_every` updates the k features with the largest s are
+    (on log p for comprehensiveness). Every `check_every` updates, the k features with the largest s are
     evaluated; the best of these sets is the answer. An update costs a forward and a backward pass, a check
-    another forward pass. Only the checks depend on k, so one descent serves all sparsities with the budget of
-    one.
+    one more forward pass. Only the checks depend on k, so a single descent serves all sparsities for the
+    budget of one.
 
     Parameters
     ----------
-    learning_rate, sparsity_weight
+    Step size and λ.
         The step size, and λ.
     target_sparsity
-        Share of features that determines t: t = ceil(share · d).
+        Share of features that determines t = ceil(share · d).
     check_every
-        Number of updates between two checks.
+        Number of updates between checks.
     """
 
     paper = "Hase et al. 2021, Sec. 6.1 (4) and App. A.2"
@@ -50,17 +50,17 @@ class GradientSearch(Search):
     target_sparsity: Share = 0.05
     check_every: Count = 20
 
-    def best_sets(self, task: Task, kept: Sequence[int], log: base.SearchLog) -> Asking[dict[int, Masks]]:
+    def best_sets(self, task: Task, sizes: Sequence[int], log: base.SearchLog) -> Asking[dict[int, Masks]]:
         """Run one descent shared by all set sizes, and check each size separately."""
         rng = task.rng.spawn(1)[0]
         state = rng.standard_normal(task.n_features)
         step = AdamW(self.learning_rate, task.n_features)
-        check = len(kept) if self.spread else 1
-        best = dict.fromkeys(kept, -np.inf)
-        seen: dict[int, set[bytes]] = {k: set() for k in kept}
+        check = len(sizes) if self.spread else 1
+        best = dict.fromkeys(sizes, -np.inf)
+        seen: dict[int, set[bytes]] = {k: set() for k in sizes}
         checks = passes = 0
         while True:
-            chosen = {k: largest(state, k) for k in kept}
+            chosen = {k: largest(state, k) for k in sizes}
             objectives = yield Fork([self._checked(task, mask) for mask in chosen.values()])
             checks += check
             for (k, mask), objective in zip(chosen.items(), objectives, strict=True):
@@ -69,7 +69,7 @@ class GradientSearch(Search):
                     best[k], log.best[k] = objective, mask
                     log.improvements[k].append([len(seen[k]) + passes, float(self.signed(objective))])
             updates = min(self.check_every, (task.budget - passes - checks - check) // 2)
-            if updates < 1 or min(kept) == task.n_features:
+            if updates < 1 or min(sizes) == task.n_features:
                 return log.best
             yield from task.publish(Finding(chosen=base.chosen_sets(log.best, task)))
             for _ in range(updates):
@@ -77,11 +77,11 @@ class GradientSearch(Search):
             passes += 2 * updates
 
     def _checked(self, task: Task, chosen: Masks) -> Asking[float]:
-        """Return the objective of one set; each size runs in a separate fork with a separate budget."""
+        """Return the objective of one set; each size runs in its own fork with its own budget."""
         return float((yield from self.judge(task, chosen[None]))[0])
 
     def _gradient(self, task: Task, state: Floats, rng: np.random.Generator) -> Asking[Floats]:
-        """Return the gradient of the loss at one draw."""
+        """Return the gradient of the loss for one draw."""
         noise = rng.gumbel(size=(2, len(state)))
         soft = _sigmoid(state + noise[0] - noise[1])
         _, gain = yield from self.gains(task, (soft > 0.5)[None])
@@ -94,7 +94,7 @@ class GradientSearch(Search):
 class AdamW:
     """AdamW (Loshchilov & Hutter 2019, Alg. 2) with torch's defaults; without `decay` it is Adam.
 
-    It uses numpy, because torch's optimiser takes five times as long for a state of a few hundred numbers.
+    Implemented in numpy, because torch's optimiser takes five times as long for a few hundred parameters.
     """
 
     def __init__(self, rate: float, n: int, decay: float = 0.01) -> None:
@@ -110,8 +110,8 @@ class AdamW:
         self.square = 0.999 * self.square + 0.001 * gradient**2
         mean = self.mean / (1 - 0.9**self.steps)
         square = self.square / (1 - 0.999**self.steps)
-        kept = 1 - self.decay * self.rate
-        return np.asarray(state * kept - self.rate * mean / (np.sqrt(square) + 1e-8))
+        shrinkage = 1 - self.decay * self.rate
+        return np.asarray(state * shrinkage - self.rate * mean / (np.sqrt(square) + 1e-8))
 
 
 def _sigmoid(x: Floats) -> Floats:
@@ -124,9 +124,9 @@ class TaylorSearch(SeparateSearches):
     """Hase et al.'s Taylor Search, after HotFlip.
 
     1. Start at a random set.
-    2. With the gradient g of the objective along the mask, swapping i out and j in changes it by about g_j −
-       g_i. Each set in the beam proposes the `width` best swaps that are new.
-    3. The proposals are evaluated, and the best `width` of them are the next beam.
+    2. With g the gradient of the objective along the mask, swapping i out and j in changes the objective by
+       about g_j − g_i. Each set in the beam proposes its `width` best new swaps.
+    3. The proposals are evaluated, and the `width` best form the next beam.
 
     A gradient costs a forward and a backward pass. The best set evaluated is the answer.
 
@@ -140,7 +140,7 @@ class TaylorSearch(SeparateSearches):
 
     paper = "Hase et al. 2021, Sec. 6.1 (5) and App. A.2"
     traits = replace(SeparateSearches.traits, asks=(MaskGradients,))
-    summary = "swaps by a first-order guess, in a beam, for each sparsity"
+    summary = "first-order swaps in a beam, for each sparsity"
     width: Count = 3
     steps: Count | None = None
 

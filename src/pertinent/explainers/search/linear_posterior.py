@@ -1,4 +1,4 @@
-"""The posterior of a weighted Bayesian linear regression, with estimated noise and prior variance."""
+"""Posterior of a weighted Bayesian linear regression with estimated noise and prior variance."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ RATIOS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 
 
 class LinearPosterior:
-    """Draws from the posterior of a Bayesian linear regression, which is refitted for every few draws.
+    """Draws from the posterior of a Bayesian linear regression that is refitted every few draws.
 
-    From one fit to the next it follows the most likely of `RATIOS` in single steps, alternately up and down.
+    Between fits, the ratio moves towards the most likely of `RATIOS` in single steps, alternately up and
+    down.
     """
 
     def __init__(self, rng: np.random.Generator) -> None:
@@ -41,20 +42,20 @@ class LinearPosterior:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A fit of the regression.
+    """One fit of the regression.
 
     Attributes
     ----------
     noise
-        The noise variance relative to the prior variance.
+        Noise variance relative to the prior variance.
     prior
-        The prior variance.
+        Prior variance.
     likelihood
-        The log-likelihood of both.
+        Log-likelihood of both variances.
     root
-        The Cholesky factor of the normal matrix.
+        Cholesky factor of the normal matrix.
     solved
-        The right-hand side solved by this factor.
+        Right-hand side solved with this factor.
     """
 
     noise: float
@@ -65,10 +66,10 @@ class Fit:
 
 
 class System:
-    r"""A regression :math:`y = C\theta` as equations in the answers or in the features, whichever are fewer.
+    r"""A regression :math:`y = C\theta`, as equations in the answers or the features, whichever are fewer.
 
-    A matrix bordered by the right-hand side has a Cholesky factor whose last row is that side, solved by the
-    factor of the matrix.
+    The Cholesky factor of a matrix bordered by the right-hand side contains, as its last row, the right-hand
+    side solved with the matrix's factor.
     """
 
     def __init__(self, centred: Floats, response: Floats) -> None:
@@ -84,7 +85,7 @@ class System:
         self.power = max(float(self.diagonal.sum()) / self.n, 1e-9)
 
     def fit(self, ratio: float) -> Fit:
-        """Return the fit with this ratio of noise to signal; the prior variance maximises the likelihood."""
+        """Return the fit for this noise-to-signal ratio, with the prior variance of maximum likelihood."""
         noise = ratio * self.power
         np.fill_diagonal(self.bordered, np.append(self.diagonal + noise, 1 + self.energy * (1 + 1 / noise)))
         factor = np.linalg.cholesky(self.bordered)
@@ -100,8 +101,8 @@ class System:
     def draw(self, fit: Fit, n: int, rng: np.random.Generator) -> Floats:
         """Return `n` draws of θ (n, features) from the posterior.
 
-        In the features, they are the mean plus noise with the inverse covariance of the normal matrix. In the
-        answers, a draw from the prior is corrected by its distance from the response (Matheron's rule).
+        In feature space, a draw is the mean plus noise whose covariance is the inverse normal matrix. In
+        answer space, a draw from the prior is corrected by its distance from the response (Matheron's rule).
         """
         deviation = np.sqrt(fit.noise * fit.prior)
         if not self.wide:

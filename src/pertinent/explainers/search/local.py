@@ -1,4 +1,4 @@
-"""Base class of local searches: their starting sets, the visited sets, and the best swaps."""
+"""Base class of local searches: starting sets, visited sets and best swaps."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from pertinent.explainers.base import Explainer, Finding, Task, explainers, lear
 from pertinent.explainers.search.base import Search, SearchLog, largest, uniform_sets
 
 SHARE = 4
-"""A starting method that adapts to its budget gets 1 / SHARE of the budget."""
+"""Inverse share of the budget for a starting method that adapts to its budget."""
 
 
 @dataclass(frozen=True)
 class LocalSearch(Search):
-    """A search that improves sets step by step.
+    """Base class of searches that improve sets step by step.
 
     Parameters
     ----------
     start
-        Another method, by name or as an instance, such as a fitted explainer: the k features that it ranks
-        highest are one of the sets that the search starts with, so that the result is never worse. It runs
-        once for all sparsities, and its evaluations are subtracted from the budget of each. It is not run if
-        the budget covers all sets.
+        Another method, by name or as an instance (a fitted explainer, for example). The k features that it
+        ranks highest become one of the starting sets, so the result is never worse. It runs once for all
+        sparsities, and its evaluations are subtracted from the budget of each. It does not run if the budget
+        covers all sets.
     """
 
     start: str | Explainer | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        """Check the settings, and that a method of this name exists."""
+        """Check the settings and that the starting method exists."""
         super().__post_init__()
         if isinstance(self.start, str):
             try:
@@ -44,23 +44,23 @@ class LocalSearch(Search):
             except SettingError as error:
                 if self.start in learned_methods:
                     raise SettingError(
-                        f"`start` {self.start!r} must be fitted first: pass what pertinent.fit returns."
+                        f"`start` {self.start!r} must be fitted first: pass the result of pertinent.fit."
                     ) from None
                 raise SettingError(f"`start`: {error}") from None
         if (start := self._start()) is not None:
             self.change_traits(reads_numbers=start.traits.reads_numbers, any_target=start.traits.any_target)
 
     def min_budget(self, n_features: int) -> int:
-        """Return one set, plus the evaluations of the starting method."""
+        """Return 1 set plus the evaluations of the starting method."""
         start = self._start()
         return 1 if start is None else 1 + start.min_budget(n_features)
 
-    def best_sets(self, task: Task, kept: Sequence[int], log: SearchLog) -> Asking[dict[int, Masks]]:
+    def best_sets(self, task: Task, sizes: Sequence[int], log: SearchLog) -> Asking[dict[int, Masks]]:
         """Run the starting method, then the searches in parallel."""
-        budget = task.budget // len(kept) if self.spread else task.budget
-        *generators, start_rng = task.rng.spawn(len(kept) + 1)
+        budget = task.budget // len(sizes) if self.spread else task.budget
+        *generators, start_rng = task.rng.spawn(len(sizes) + 1)
         start, starts, cost = self._start(), dict[int, Masks](), 0
-        searched = [k for k in kept if comb(task.n_features, k) > budget]
+        searched = [k for k in sizes if comb(task.n_features, k) > budget]
         if start is not None and searched:
             cost = start.evaluations(task.n_features) or max(
                 start.min_budget(task.n_features), budget // SHARE
@@ -72,20 +72,20 @@ class LocalSearch(Search):
         rest = budget - (ceil(cost / len(searched)) if self.spread and starts else cost)
         branches = {
             k: self.search_from(starts.get(k), replace(task, budget=rest if k in starts else budget), k, rng)
-            for k, rng in zip(kept, generators, strict=True)
+            for k, rng in zip(sizes, generators, strict=True)
         }
         return (yield from self.in_parallel(task, branches, log, dict.fromkeys(starts, cost)))
 
     @abstractmethod
     def search_from(self, start: Masks | None, task: Task, k: int, rng: np.random.Generator) -> Asking[Masks]:
-        """Search for the best set of k features, with `start` as one of the first sets if there is one."""
+        """Search for the best set of k features; `start`, if any, is one of the starting sets."""
 
     def _start(self) -> Explainer | None:
         return explainers.make(self.start) if isinstance(self.start, str) else self.start
 
 
 def top_features(finding: Finding, task: Task, k: int) -> Masks:
-    """Return the k most important features: a chosen set, else those with the largest scores."""
+    """Return the k most important features: a chosen set if there is one, else the largest scores."""
     for sparsity, mask in finding.chosen.items():
         if n_kept(sparsity, task.n_features) == k:
             return mask
@@ -95,7 +95,7 @@ def top_features(finding: Finding, task: Task, k: int) -> Masks:
 
 
 def first_sets(rng: np.random.Generator, n: int, d: int, k: int, start: Masks | None) -> Masks:
-    """Return `n` distinct sets of k of d features: `start` first if there is one, the others uniform."""
+    """Return `n` distinct sets of k of d features: `start` first if there is one, the rest uniform."""
     sets = uniform_sets(rng, n, d, k)
     if start is None:
         return sets
@@ -104,17 +104,17 @@ def first_sets(rng: np.random.Generator, n: int, d: int, k: int, start: Masks | 
 
 
 class VisitedSets:
-    """The sets that have been visited, and those of them without new neighbours."""
+    """The visited sets, and which visited sets have no new neighbours."""
 
     def __init__(self, sets: Iterable[Masks]) -> None:
         self.keys = {mask.tobytes() for mask in sets}
         self._exhausted: set[bytes] = set()
 
     def best_swaps(self, mask: Masks, gain: Floats, n: int) -> list[Masks]:
-        """Return the n new sets with the largest expected gain from one swap, and mark them as visited.
+        """Return the n unvisited sets with the largest expected gain from one swap, and mark them visited.
 
-        Swapping i out and j in gains g_j − g_i. The features inside are sorted worst first, those outside
-        best first, so replacing either feature of a swap by an earlier one never lowers its gain, and the
+        Swapping i out and j in gains g_j − g_i. The features inside are sorted from the worst, those outside
+        from the best, so replacing either feature of a swap by an earlier one never lowers its gain, and the
         next best swap is one of a few candidates.
         """
         key = mask.tobytes()

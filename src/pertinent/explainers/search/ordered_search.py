@@ -1,4 +1,4 @@
-"""Ordered search: sets in the order of a linear score."""
+"""Ordered search: evaluate sets in the order of a linear score."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pertinent.explainers.lime import WIDTH, Lime, draw_masks, proximity, ridge
 from pertinent.explainers.search.base import SeparateSearches, in_chunks
 
 MOST_SAMPLES = 10_000
-"""Largest number of masks for LIME, which asks for all of them together; more would not change the order."""
+"""Largest number of LIME masks, which are evaluated together; more would not change the order."""
 
 
 @explainers.register("ordered-search")
@@ -27,8 +27,8 @@ class OrderedSearch(SeparateSearches):
     """Hase et al.'s Ordered Search.
 
     1. Compute LIME scores θ with a `share` of the budget, at most 10,000 evaluations.
-    2. Spend the rest on the sets of k features in the order of θᵀe, the largest first. A priority queue
-       generates them one by one, so that all C(d, k) sets are never needed.
+    2. Spend the rest on the sets of k features in decreasing order of θᵀe. A priority queue generates them
+       one by one, so the C(d, k) sets are never all in memory.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class OrderedSearch(SeparateSearches):
     share: ProperShare = 0.25
 
     def search(self, task: Task, k: int, rng: np.random.Generator) -> Asking[Masks]:
-        """Compute LIME scores, then evaluate the sets in their order."""
+        """Compute LIME scores, then evaluate the sets in order."""
         d = task.n_features
         samples = min(max(2, round(self.share * task.budget)), task.budget - 1, MOST_SAMPLES)
         masks = draw_masks(rng, samples, d)
@@ -54,12 +54,12 @@ class OrderedSearch(SeparateSearches):
 
 
 def in_order(scores: Floats, k: int) -> Iterator[Masks]:
-    """Yield every set of k features once, the largest total score first.
+    """Yield every set of k features once, in decreasing order of total score.
 
-    Features are sorted by score, and the first set consists of the first k of them. Every other set is
-    reached from it in exactly one way: the last feature moves down the order to its final position, then the
-    one before it, and so on. So a set has at most two successors, neither with a larger total: the moving
-    feature takes one more step, or the one before it takes its first step.
+    Features are sorted by score, and the first set holds the k first ones. Every other set is reached from it
+    in exactly one way: the last feature moves down to its final position, then the one before it, and so on.
+    A set therefore has at most two successors, neither with a larger total: the moving feature takes one more
+    step, or the one before it takes its first step.
 
     >>> [np.flatnonzero(mask).tolist() for mask in in_order(np.array([3.0, 1.0, 2.0]), 2)]
     [[0, 2], [0, 1], [1, 2]]
@@ -68,8 +68,8 @@ def in_order(scores: Floats, k: int) -> Iterator[Masks]:
     score = scores[order].tolist()
     d = len(score)
     tie = count()
-    # The negative total, a number to break ties, the moving feature, its position, the limit of its
-    # position, and the finished moves: a linked list of (feature, position).
+    # The negative total, a tie-breaker, the moving feature, its position, the limit of its position, and the
+    # completed moves: a linked list of (feature, position).
     queue: list[tuple[float, int, int, int, int, Any]] = []
     heappush(queue, (-sum(score[:k]), next(tie), k - 1, k - 1, d, None))
     while queue:

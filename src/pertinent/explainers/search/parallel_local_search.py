@@ -1,4 +1,4 @@
-"""Parallel Local Search: several walks that never revisit a set that any of them has seen."""
+"""Parallel Local Search: several walks that never revisit a set seen by any walk."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from pertinent.explainers.base import Task, explainers
 from pertinent.explainers.search.local import LocalSearch, first_sets
 
 PATIENCE = 1000
-"""Number of steps that a walk takes through seen sets before it gives up."""
+"""Number of steps through seen sets after which a walk gives up."""
 
 DRAWS = 512
-"""Number of swaps that are drawn together."""
+"""Number of swaps drawn together."""
 
 
 @explainers.register("parallel-local-search")
@@ -29,9 +29,9 @@ class ParallelLocalSearch(LocalSearch):
     """Hase et al.'s Parallel Local Search (PLS).
 
     1. Each of `runs` walks starts at a uniform random set; with `start`, the first walk starts at the set
-       that this method chose.
-    2. *Propose*: swap one feature of the set for one outside it; while the new set has been seen by any walk,
-       swap again from there.
+       chosen by that method.
+    2. *Propose*: swap one feature in the set for one outside it; if any walk has seen the new set, swap again
+       from there.
     3. Move to the proposal only if its objective is better.
 
     No set is evaluated twice. If the budget covers all sets, all of them are evaluated.
@@ -67,9 +67,10 @@ class ParallelLocalSearch(LocalSearch):
 
 
 class _Walks:
-    """The current set of each walk, its last proposal, and all sets that any of them has seen.
+    """The current set of each walk, its last proposal, and all sets seen by any walk.
 
-    A set is identified by the XOR of one random word per feature, so a swap updates its key in two steps.
+    A set is identified by the XOR of one random word per feature, so updating its key for a swap takes two
+    XORs.
     """
 
     def __init__(self, starts: Masks, rng: np.random.Generator) -> None:
@@ -85,7 +86,7 @@ class _Walks:
         self._proposed_masks = starts
 
     def propose(self, most: int) -> tuple[Ints, Masks]:
-        """Return up to `most` walks that reach a new set, and these sets."""
+        """Return up to `most` walks that reach a new set, and the new sets."""
         self._proposed.clear()
         words, seen = self._words, self._seen
         leaves: list[int] = []
@@ -113,7 +114,7 @@ class _Walks:
         return movers, masks
 
     def _continue(self, walk: int, key: int, steps: list[tuple[int, int]]) -> tuple[int, list[int]]:
-        """Swap until a set is new or `PATIENCE` ends; return its key and features, and extend `steps`."""
+        """Swap until a set is new or `PATIENCE` ends; extend `steps` and return its key and features."""
         inside, outside = self._inside[walk].copy(), self._outside[walk].copy()
         (i, j), words = steps[0], self._words
         inside[i], outside[j] = outside[j], inside[i]
@@ -137,7 +138,7 @@ class _Walks:
 
 
 def _swaps(n_inside: int, n_outside: int, rng: np.random.Generator) -> Iterator[tuple[int, int]]:
-    """Yield uniform random indices of a feature inside and of one outside, without end."""
+    """Yield an unbounded stream of uniform random (inside, outside) feature indices."""
     while True:
         inside, outside = (rng.integers(n, size=DRAWS).tolist() for n in (n_inside, n_outside))
         yield from zip(inside, outside, strict=True)

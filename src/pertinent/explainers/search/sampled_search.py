@@ -1,4 +1,4 @@
-"""Random search and exhaustive search: the best of some sets, or of all."""
+"""Random search and exhaustive search."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from pertinent.explainers.search.base import SeparateSearches, uniform_sets
 @explainers.register("random-search")
 @dataclass(frozen=True)
 class RandomSearch(SeparateSearches):
-    """The best of as many distinct k-sparse sets as the budget allows, uniform over all of them."""
+    """The best of as many distinct k-sparse sets as the budget allows, drawn uniformly."""
 
     paper = "Hase et al. 2021, Sec. 6.1 (1)"
     summary = "the best of random sets, for each sparsity"
 
     def search(self, task: Task, k: int, rng: np.random.Generator) -> Asking[Masks]:
-        """Draw sets, evaluate them, and keep the best."""
+        """Draw sets, evaluate them and keep the best."""
         sets = uniform_sets(rng, task.budget, task.n_features, k)
         objective = yield from self.judge(task, sets)
         return np.asarray(sets[objective.argmax()])
@@ -34,12 +34,12 @@ class RandomSearch(SeparateSearches):
 @explainers.register("exhaustive-search")
 @dataclass(frozen=True)
 class ExhaustiveSearch(SeparateSearches):
-    """The best of all C(d, k) sets, which is the optimum, for short inputs.
+    """The best of all C(d, k) sets: the optimum, for short inputs.
 
     Parameters
     ----------
     most
-        Largest number of sets; a search with more raises an error instead of starting a very long run.
+        Largest number of sets; a search that exceeds it raises an error instead of starting a very long run.
     """
 
     paper = "Hase et al. 2021, Sec. 6.1 (3)"
@@ -48,20 +48,20 @@ class ExhaustiveSearch(SeparateSearches):
     most: Count = 200_000
 
     def evaluations(self, n_features: int) -> int:
-        """Return the largest number allowed; `explain` counts the sets of the requested sizes."""
+        """Return `most`; `explain` counts the sets of the requested sizes."""
         return self.most
 
     def min_budget(self, n_features: int) -> int:
-        """Return one evaluation, for the case that all features are kept."""
+        """Return 1, for the case that all features are kept."""
         return 1
 
     def explain(self, task: Task) -> Steps:
-        """Raise a `BudgetError` if there are too many sets; else search."""
+        """Raise a `BudgetError` if there are too many sets; otherwise search."""
         self.check_sizes(task.n_features, task.sparsities, task.budget)
         return (yield from super().explain(task))
 
     def check_sizes(self, n_features: int, sparsities: Sequence[float], budget: int) -> None:
-        """Raise a `BudgetError` if there are more sets of a size than are allowed."""
+        """Raise a `BudgetError` if some size has more sets than allowed."""
         sizes = {n_kept(s, n_features) for s in sparsities}
         largest = max(comb(n_features, k) for k in sizes)
         allowed = min(self.most, budget // len(sizes) if self.spread else budget)

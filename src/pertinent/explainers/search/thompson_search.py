@@ -1,4 +1,4 @@
-"""Thompson search: a linear model is fitted to all answers and proposes the next questions."""
+"""Thompson search: a linear model fitted to all answers proposes the next sets."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from pertinent.explainers.search.local import LocalSearch, first_sets
 from pertinent.masks import all_coalitions
 
 MOST = 250
-"""Largest number of answers that the model is fitted to: those closest to the best set."""
+"""Largest number of answers used to fit the model: those closest to the best set."""
 
 GROWTH = 1 / 8, 1 / 2
-"""Smallest size of a batch, as a share of the number of answers, because fewer would change little.
+"""Smallest batch size, as a share of the number of answers, because smaller batches change little.
 
-The first share applies in the beginning, the second once there are `ENOUGH` answers per feature.
+The first share applies initially, the second once there are `ENOUGH` answers per feature.
 """
 
 ENOUGH = 16
-"""Number of answers per feature after which more of them hardly change the model."""
+"""Number of answers per feature beyond which further answers hardly change the model."""
 
 SWAPS = np.array([1, 2, 4, 8, 16])
-"""Largest numbers of swaps between a proposal and a best set, used one after the other."""
+"""Limits on the number of swaps between a proposal and a best set, used cyclically."""
 
 WIDTH = 2
-"""Number of features outside, and inside, of a known set that are exchanged to reach a new one."""
+"""Number of features outside, and inside, a known set that are exchanged to reach a new set."""
 
 LEADERS = 3
 """Number of best sets from which proposals start."""
@@ -46,44 +46,44 @@ FAR = 1e-3
 @explainers.register("thompson-search")
 @dataclass(frozen=True)
 class ThompsonSearch(LocalSearch):
-    r"""A search that learns from all answers, in contrast to Parallel Local Search.
+    r"""A search that learns from all answers, unlike Parallel Local Search.
 
-    1. Evaluate `initial` uniform random sets; with `start` the first is the set that this method chose.
+    1. Evaluate `initial` uniform random sets; with `start`, the first is the set chosen by that method.
     2. Fit a Bayesian linear model :math:`y \approx \theta^\top e` of the target's log-odds y (negated for
        comprehensiveness; for a regressor the objective), in which a set e that differs from the best one in h
        features has the weight :math:`\exp(-\mathtt{near} \cdot h / k)`; noise and prior variance maximise the
        marginal likelihood.
     3. Draw `batch` samples of θ from the posterior, more if there are many answers. Each proposes the k
-       features with the largest θ. A share `local` of them starts from one of the three best sets and makes
-       only the 1, 2, 4, 8 or 16 best of the swaps that lead there. If a proposal is not new, the best new
-       exchange of one or two features is proposed instead: of those with the largest and smallest θ, or of
-       random ones. If these are not new either, uniform random sets are used. Evaluate the proposals and
-       repeat from 2.
+       features with the largest θ. A share `local` of the draws starts from one of the three best sets and
+       makes only the 1, 2, 4, 8 or 16 best swaps towards that proposal. If a proposal is not new, it is
+       replaced by the best new exchange of one or two features, chosen among those with the largest and
+       smallest θ or at random, and if these are not new either, by a uniform random set. Evaluate the
+       proposals and repeat from 2.
 
-    Uncertain features vary between draws and so are tried; exploration needs no setting. If the budget covers
-    all sets, all of them are evaluated.
+    Uncertain features vary between draws and are therefore tried; exploration needs no setting. If the budget
+    covers all sets, all are evaluated.
 
     Parameters
     ----------
     initial
-        Number of random sets that are evaluated before the first fit.
+        Number of random sets evaluated before the first fit.
     batch
         Number of posterior draws per round.
     local
-        Share of the draws that start from one of the three best sets.
+        Share of draws that start from one of the three best sets.
     near
         Decay of a set's weight with its distance from the best set; 0 weighs all sets equally.
     """
 
     paper = "pertinent (Thompson 1933 on a local linear model of the objective)"
-    summary = "a linear model of the answers proposes the next sets, for each sparsity"
+    summary = "sets proposed by a linear model of all answers, for each sparsity"
     initial: Annotated[int, Range(at_least=2)] = 20
     batch: Count = 8
     local: Annotated[float, Range(at_least=0, at_most=1)] = 0.6
     near: NotNegative = 2.0
 
     def search_from(self, start: Masks | None, task: Task, k: int, rng: np.random.Generator) -> Asking[Masks]:
-        """Ask, learn and propose until the budget is spent."""
+        """Evaluate, fit and propose until the budget is spent."""
         d, budget = task.n_features, task.budget
         if comb(d, k) <= budget:
             return (yield from self.best_of_all(task, k))
@@ -110,7 +110,7 @@ class ThompsonSearch(LocalSearch):
     def _propose(
         self, posterior: LinearPosterior, sets: Masks, evidence: Floats, seen: SeenSets, n: int
     ) -> tuple[Masks, LinearPosterior, SeenSets]:
-        """Return up to `n` new sets, and the updated posterior and seen sets."""
+        """Return up to `n` new sets, the updated posterior and the seen sets."""
         best = sets[np.argsort(-evidence, kind="stable")[:LEADERS]]
         k = int(best[0].sum())
         distance = k - (sets.astype(np.float32) @ best[0].astype(np.float32)).astype(np.int32)
@@ -135,13 +135,13 @@ class ThompsonSearch(LocalSearch):
 
 
 def growth(n_answers: int, d: int) -> float:
-    """Return the smallest size of a batch, as a share of the number of answers."""
+    """Return the smallest batch size, as a share of the number of answers."""
     least, most = GROWTH
     return float(np.clip(n_answers / (ENOUGH * d) * most, least, most))
 
 
 def toward(order: Ints, starts: Masks, limits: Ints) -> Masks:
-    """Return the starts after the best swaps, at most `limits`, toward the first k features of `order`."""
+    """Return the starts after at most `limits` best swaps towards the first k features of `order`."""
     k = int(starts[0].sum())
     rows = np.arange(len(order))[:, None]
     inside = starts[rows, order]  # by rank
@@ -156,7 +156,7 @@ def toward(order: Ints, starts: Masks, limits: Ints) -> Masks:
 
 
 class SeenSets:
-    """The sets that have been proposed, each identified by the XOR of one random word per feature."""
+    """The sets proposed so far, each identified by the XOR of one random word per feature."""
 
     def __init__(self, sets: Masks, rng: np.random.Generator) -> None:
         self._words = rng.integers(1 << 62, size=sets.shape[1])
@@ -164,7 +164,7 @@ class SeenSets:
         self.add(sets)
 
     def add(self, sets: Masks) -> Masks:
-        """Mark sets as seen, and return which of them are new."""
+        """Mark sets as seen and return whether each was new."""
         n_before = [len(self._keys)]
         for key in self._keys_of(sets).tolist():
             self._keys.add(key)
@@ -175,7 +175,7 @@ class SeenSets:
         return np.asarray(np.bitwise_xor.reduce(np.where(sets, self._words, 0), axis=-1))
 
     def uniform(self, rng: np.random.Generator, n: int, d: int, k: int) -> Masks:
-        """Return up to `n` uniform random sets that are new."""
+        """Return up to `n` new uniform random sets."""
         drawn = uniform_sets(rng, len(self._keys) + n, d, k)
         new = [key not in self._keys for key in self._keys_of(drawn).tolist()]
         sets = drawn[new][:n]
@@ -183,9 +183,9 @@ class SeenSets:
         return sets
 
     def best_exchanges(self, bases: Masks, gains: Floats, order: Ints) -> tuple[Masks, Ints]:
-        """Return for each base the new set with the largest gain, after up to `WIDTH` swaps.
+        """Return the new set with the largest gain for each base, after up to `WIDTH` swaps.
 
-        Only the first `WIDTH` features outside, by `order`, and the last `WIDTH` inside are exchanged. Also
+        Only the first `WIDTH` features outside and the last `WIDTH` inside, by `order`, are exchanged. Also
         return the indices of the bases without a new set.
         """
         rows, k = np.arange(len(bases))[:, None], int(bases[0].sum())
@@ -217,7 +217,7 @@ class SeenSets:
         return index
 
     def _keys_of_some(self, features: Ints, which: Masks) -> Ints:
-        """Return the keys (rows, sets) of the sets of features (rows, n) that `which` (sets, n) selects."""
+        """Return the keys (rows, sets) of the sets of features (rows, n) selected by `which` (sets, n)."""
         keys, words = np.zeros((len(features), len(which)), dtype=np.int64), self._words.take(features)
         for i in range(which.shape[1]):
             keys ^= np.where(which[:, i], words[:, i, None], 0)
@@ -226,7 +226,7 @@ class SeenSets:
 
 @cache
 def exchanges(n_out: int, n_in: int) -> tuple[Masks, Masks]:
-    """Return all exchanges of equally many features: the sets of `n_out` that enter, of `n_in` that leave."""
+    """Return all exchanges of equally many features: which of `n_out` enter and which of `n_in` leave."""
     out, into = all_coalitions(n_out), all_coalitions(n_in)
     pairs = [(a, b) for a in out for b in into if 0 < a.sum() == b.sum()]
     enter, leave = map(np.array, zip(*pairs, strict=True))

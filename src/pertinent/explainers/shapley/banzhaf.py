@@ -1,4 +1,4 @@
-"""Banzhaf values: the mean effect of a feature over all subsets of the others."""
+"""Banzhaf values: the mean effect of a feature over all subsets of the other features."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from pertinent.masks import all_coalitions
 from pertinent.stats import student_factor
 
 MOST_BITS = 62
-"""Largest number of features for which distinct pairs are drawn; with more, repetitions are too unlikely."""
+"""Largest number of features for which pairs are drawn without repetition; beyond it, repeats are rare."""
 
 
 @explainers.register("banzhaf")
 @dataclass(frozen=True)
 class Banzhaf(Explainer):
-    r"""The Banzhaf value, exact if the budget covers all masks, else from uniform samples.
+    r"""The Banzhaf value, exact if the budget covers all masks, else estimated from uniform samples.
 
     .. math:: \beta_i = \mathbb{E}[v(S) \mid i \in S] - \mathbb{E}[v(S) \mid i \notin S]
 
@@ -40,11 +40,11 @@ class Banzhaf(Explainer):
     samples: Annotated[int, Range(at_least=2)] | None = None
 
     def evaluations(self, n_features: int) -> int | None:
-        """Return the number of samples, or ``None`` for the budget."""
+        """Return the number of samples, or ``None`` to use the budget."""
         return None if self.samples is None else min(self.samples, 2**n_features)
 
     def explain(self, task: Task) -> Steps:
-        """Ask for pairs of a mask and its complement, and contrast them."""
+        """Evaluate pairs of a mask and its complement and contrast them."""
         d = task.n_features
         n_pairs = min((self.samples or task.budget) // 2, 2 ** (d - 1))
         masks = _draw_pairs(d, n_pairs, task.rng)
@@ -69,11 +69,11 @@ def _draw_pairs(d: int, n_pairs: int, rng: np.random.Generator) -> Masks:
 
 
 def _standard_errors(signs: Floats, difference: Floats, scores: Floats, span: Floats) -> Floats:
-    """Return standard errors (features, columns) of the means of signed differences; NaN from one pair.
+    """Return standard errors (features, columns) of the means of signed differences; NaN for one pair.
 
-    The pairs are a sample without replacement from all pairs. If most signed differences of a feature are
-    equal, rare other ones may be missing from the sample. Then two more are counted, as extreme as the range
-    of the answers, `span` (columns,), allows.
+    The pairs are sampled without replacement from all pairs. If most signed differences of a feature are
+    equal, rare other values may be missing from the sample. Two more are then counted, as extreme as the
+    range of the answers, `span` (columns,), allows.
     """
     n, d = signs.shape
     if n < 2:

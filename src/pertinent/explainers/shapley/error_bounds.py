@@ -1,4 +1,4 @@
-"""Bounds of standard errors: NaN where answers do not determine them, else the largest possible value."""
+"""Limits on standard errors: NaN if the answers do not determine them, else the largest possible value."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ Z = 1.96
 """Number of standard errors between the mean and either end of a 95% interval."""
 
 SAME = 0.01
-"""Difference below which answers count as equal, as a share of the answers' range."""
+"""Difference below which answers count as equal, relative to the range of the answers."""
 
 UNSEEN = 2.0
-"""Number of unseen extreme values that a variance allows for where most values are equal.
+"""Number of unseen extreme values that a variance allows for when most values are equal.
 
-With 2, the interval of a mean of n zeros reaches to 2.8 / n, and the intervals of a rare event's probability
-cover at least 93%.
+With 2, the interval around a mean of n zeros extends to 2.8 / n, and intervals for the probability of a rare
+event have a coverage of at least 93%.
 """
 
 LEAST_FREEDOM = 5
 MANY = 0.8
 """Degrees of freedom that a fit must leave unless more than this share of the answers is distinct.
 
-Otherwise it may be perfect by chance: with one degree of freedom, half of the fits of a majority vote are.
+Otherwise the fit may be perfect by chance: with one degree of freedom, half of the fits to a majority vote
+are.
 """
 
 
@@ -42,12 +43,13 @@ def may_fit_by_chance(answers: Floats, freedom: int) -> Masks:
 
 
 def limit_errors(task: Task, finding: Finding, answers: Floats, unknown: Masks | bool = False) -> Finding:
-    """Return a sampled finding whose standard errors are possible, with a warning if they are unknown.
+    """Return a sampled finding with standard errors limited to possible values.
 
-    Standard errors are unknown (NaN) in the `unknown` columns, and in a column whose `answers` (answers,
+    A warning is added if they are unknown.
+
+    Standard errors are unknown (NaN) in the `unknown` columns and in columns whose `answers` (answers,
     columns) are all equal, because other masks may change the answer. Scores are at most as large as the
-    range of answers, so no interval needs to reach further. The range is that of the answers, or the output's
-    if it is known.
+    range of the answers (or of the output, if known), so no interval extends further.
     """
     assert finding.scores is not None
     assert finding.standard_errors is not None

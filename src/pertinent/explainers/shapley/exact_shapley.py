@@ -1,4 +1,4 @@
-"""Exact Shapley values, from all coalitions or from the trees of a model."""
+"""Exact Shapley values, from all coalitions or from a model's trees."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_FEATURES = 16
 @explainers.register("exact-shapley")
 @dataclass(frozen=True)
 class ExactShapley(Explainer):
-    r"""The Shapley value by its definition.
+    r"""The Shapley value computed from its definition.
 
     .. math:: \phi_i = \sum_{S \subseteq N \setminus \{i\}}
         \frac{|S|!\,(d-|S|-1)!}{d!} \bigl(v(S \cup \{i\}) - v(S)\bigr)
@@ -29,13 +29,13 @@ class ExactShapley(Explainer):
         """Return the number of coalitions."""
         if n_features > MOST_FEATURES:
             raise BudgetError(
-                f"exact-shapley asks for all 2^d masks of at most {MOST_FEATURES} features, but there are "
+                f"exact-shapley evaluates all 2^d masks of at most {MOST_FEATURES} features, but there are "
                 f"{n_features}. Use shapley-sampling, kernel-shap or coarser features."
             )
         return int(2**n_features)
 
     def explain(self, task: Task) -> Steps:
-        """Ask for all coalitions, and sum."""
+        """Evaluate all coalitions and sum."""
         values = yield Values(all_coalitions(task.n_features))
         return Finding(scores=shapley_values_of(values).T, base_values=values[0])
 
@@ -43,20 +43,18 @@ class ExactShapley(Explainer):
 @explainers.register("tree-shap")
 @dataclass(frozen=True)
 class TreeShap(Explainer):
-    r"""The Shapley values of a model made of trees, from one walk through them.
+    r"""The Shapley values of a tree-based model, from a single walk through its trees.
 
-    The game is that of the removal ``background``, for the rows z that it draws:
+    The game is defined by the ``background`` removal, for the rows z that it draws:
 
     .. math:: v(S) = \frac{1}{|Z|} \sum_{z \in Z} \sum_t f_t(x_S, z_{N \setminus S})
 
-    so the values are those of exact-shapley, for any number of columns.
+    so the values equal those of exact-shapley, for any number of columns.
 
-    Note
-    ----
-    Supported are single trees, forests and boosting of scikit-learn, xgboost, lightgbm and catboost (numbers
-    only), also at the end of a pipeline whose steps compute each number from one column. If a link function
-    follows the sum, as for the probabilities of boosted classifiers, the sums over the trees are computed for
-    all masks, if these are not too many (about 4 million sums for each row).
+    Note ---- Supported models: single trees, forests and boosting from scikit-learn, xgboost, lightgbm and
+    catboost (numbers only), also at the end of a pipeline whose steps compute each number from one column. If
+    the sum is followed by a link function, as for the probabilities of boosted classifiers, the tree sums are
+    computed for all masks, provided there are not too many (about 4 million sums per row).
     """
 
     paper = "Lundberg et al. 2020 (interventional TreeSHAP)"
@@ -64,10 +62,10 @@ class TreeShap(Explainer):
     summary = "exact Shapley values of forests and boosted trees in one walk"
 
     def evaluations(self, n_features: int) -> int:
-        """Return one evaluation for the walk."""
+        """Return 1, for the walk."""
         return 1
 
     def explain(self, task: Task) -> Steps:
-        """Ask for the values."""
+        """Request the values."""
         trees = yield TreeValues()
         return Finding(scores=trees.scores, base_values=trees.base_values)

@@ -1,11 +1,11 @@
-r"""Shapley values of the Gaussian process that explains the answers best.
+r"""Shapley values from the Gaussian process that best explains the answers.
 
 With :math:`x_j = \pm 1` for features in and out, a game is a sum over sets, :math:`v(x) = \sum_T a_T \prod_{j
-\in T} x_j`. Only sets of odd size matter, those of the odd part :math:`o(S) = (v(S) - v(N \setminus S)) / 2`:
+\in T} x_j`. Only sets of odd size matter, i.e. the odd part :math:`o(S) = (v(S) - v(N \setminus S)) / 2`:
 
 .. math:: \phi_i = \sum_{T \ni i,\ |T| \text{ odd}} \frac{2}{|T|} a_T .
 
-A priori the :math:`a_T` are independent, with variances :math:`\prod_{j \in T} r_j` (and `linear` times more
+A priori the :math:`a_T` are independent with variances :math:`\prod_{j \in T} r_j` (multiplied by `linear`
 for single features). Small sets matter most, and sets of relevant features more than others. The covariance
 of two odd parts then has a closed form,
 
@@ -13,11 +13,11 @@ of two odd parts then has a closed form,
     A = \tfrac12 \sum_j \log(1 - r_j^2),
 
 and so do the posterior mean and variance of :math:`\phi`, because :math:`1 / |T| = \int_0^1 t^{|T|-1} dt`.
-The even part is also a process, with cosh in place of sinh and a separate scale and noise. It contains no
-information about :math:`\phi`, but, if it varies, some about r (`fit`).
+The even part is modelled by a second process, with cosh instead of sinh and a separate scale and noise. It
+contains no information about :math:`\phi` but, if it varies, some about r (`fit`).
 
-The prior is fitted to the answers, so it predicts them better than it would predict others. `estimate`
-therefore evaluates priors fitted to one half of the answers on the other half.
+The prior is fitted to the answers and therefore predicts them better than it would predict others.
+`estimate` corrects for this by evaluating priors fitted to one half of the answers on the other half.
 """
 
 from __future__ import annotations
@@ -32,34 +32,34 @@ from pertinent.array_types import Floats, Ints, Masks
 from pertinent.stats import student_factor
 
 LEAST_NOISE = 1e-8
-"""Noise, as a share of an answer's variance, that keeps covariances regular."""
+"""Noise, relative to an answer's variance, that keeps covariance matrices regular."""
 
 SEARCHED = 150
-"""Number of answers to which the prior is fitted; more would hardly change it."""
+"""Number of answers used to fit the prior; more would hardly change it."""
 
 STEPS = 30
 ENOUGH = 0.1
-"""Largest number of steps of the fit, and gain of the log posterior below which it stops."""
+"""Largest number of steps of the fit, and the gain in log posterior below which it stops."""
 
 CONSTANT = 10.0
 """Prior variance of the unknown mean of all answers, in units of the even part's variance."""
 
 VARIES = 0.02
-"""Smallest variance of an informative even part, as a share of the odd part's mean square."""
+"""Smallest variance of an informative even part, relative to the odd part's mean square."""
 
 SHARED = 0.9
-"""Degrees of freedom that each feature uses, for which standard errors are enlarged."""
+"""Degrees of freedom used per feature, for which standard errors are enlarged."""
 
 ROUNDING = 1e-8
-"""Smallest standard error of a value, as a share of the answers' root mean square."""
+"""Smallest standard error of a value, relative to the answers' root mean square."""
 
 CENTRES = np.array([1.0, -9.0, -9.0])
 WIDTHS = np.array([3.0, 5.0, 5.0])
-"""Prior means and standard deviations of the logarithms of `linear` and of the noise of both parts."""
+"""Prior means and standard deviations of log `linear` and of the log noise of both parts."""
 
 MIDDLE = 2.0
 SPREAD = 0.8
-"""Prior standard deviations of the mean log-odds of r around −log d, and of each around their mean."""
+"""Prior standard deviations of the mean log-odds of r around −log d, and of each log-odds around the mean."""
 
 _BLOCK = 64
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
@@ -68,10 +68,10 @@ _NODES, _WEIGHTS = (_NODES + 1) / 2, _WEIGHTS / 2
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """The prior of a game: `r` of each feature, the factor `linear` of single features, and the noise.
+    """The prior of a game: `r` of each feature, the factor `linear` for single features, and the noise.
 
-    `noise` and `even_noise` are the shares of the variance of the odd and of the even part of an answer that
-    no set explains.
+    `noise` and `even_noise` are the shares of the variance of an answer's odd and even part that no set
+    explains.
     """
 
     r: Floats
@@ -80,7 +80,7 @@ class Prior:
     even_noise: float = LEAST_NOISE
 
     def parts(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
-        """Return the covariances of the odd and of the even part of answers, without `linear` and noise."""
+        """Return the covariances of the answers' odd and even parts, without `linear` and noise."""
         constant = 0.5 * np.log1p(-self.r * self.r).sum()
         exponent = (x * np.arctanh(self.r)) @ y.T
         up = np.exp(constant + exponent)
@@ -109,9 +109,9 @@ class Prior:
 
 
 def _products(terms: Floats, x: Floats) -> tuple[Floats, Floats]:
-    """Return the even and the odd order of ∏(1 + term · x) over features, (rows of terms, rows of x).
+    """Return the even- and odd-order terms of ∏(1 + term · x) over features, (rows of terms, rows of x).
 
-    Without feature j the even order is (even − term_j x_j odd) / (1 − term_j²), because x_j² = 1.
+    Without feature j the even-order term is (even − term_j x_j odd) / (1 − term_j²), because x_j² = 1.
     """
     plus, minus = np.log1p(terms), np.log1p(-terms)
     constant, slope = (plus + minus).sum(axis=1, keepdims=True) / 2, (plus - minus) @ x.T / 2
@@ -120,7 +120,7 @@ def _products(terms: Floats, x: Floats) -> tuple[Floats, Floats]:
 
 
 def noise_variances(share: float, n: int, variance: float) -> Floats:
-    """Return the noise variances of n answers; the first, of the whole input, has almost none."""
+    """Return the noise variances of n answers; the first, for the whole input, is almost noise-free."""
     noise = np.full(n, (share + LEAST_NOISE) * variance)
     noise[0] = LEAST_NOISE * variance
     return noise
@@ -135,7 +135,7 @@ class Estimate(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Conditioned:
-    """A process given answers: its Shapley values, and each answer predicted from all the others.
+    """The process conditioned on answers: its Shapley values and leave-one-out predictions.
 
     Attributes
     ----------
@@ -144,9 +144,9 @@ class Conditioned:
     variances
         Posterior variances (features,) in units of the prior's scale.
     residuals
-        Errors of the predictions (answers, columns).
+        Leave-one-out prediction errors (answers, columns).
     expected
-        Variances of these errors (answers,) in the same units.
+        Variances of these errors (answers,) in units of the prior's scale.
     influence
         Squared weight of each answer in each value (answers, features).
     """
@@ -159,7 +159,7 @@ class Conditioned:
 
     @property
     def surprise(self) -> Floats:
-        """Return squared errors of the predictions in units of their variances (answers, columns)."""
+        """Return squared prediction errors in units of their variances (answers, columns)."""
         return np.asarray(self.residuals**2 / self.expected[:, None])
 
     @property
@@ -170,14 +170,14 @@ class Conditioned:
 
 
 def estimate(masks: Masks, odd: Floats, even: Floats, columns: slice) -> Estimate:
-    """Return the Shapley values from the odd and the even part (masks, columns) of some answers.
+    """Return Shapley values from the odd and even parts (masks, columns) of the answers.
 
-    The first mask keeps everything. The model's `columns` determine the prior. The scale of variances is the
-    mean surprise: of all answers under the prior fitted to them (`Conditioned.scales`) or, if larger, of each
-    half under the prior fitted to the other half. The squared difference of the two halves' values is added
-    as the variance of the prior. Standard errors are enlarged by Student's t, because n − 1 surprises
-    determine the scale. If a model has only two different answers, a prior fitted to all of them overfits,
-    and the mean of the halves' values is the estimate.
+    The first mask is the full mask. The model's `columns` determine the prior. The scale of the variances is
+    the mean surprise: of all answers under the prior fitted to them (`Conditioned.scales`) or, if larger, of
+    each half under the prior fitted to the other half. The squared difference between the two halves' values
+    is added as the variance due to the prior. Standard errors are enlarged by Student's t, because n − 1
+    surprises determine the scale. If a model has only two distinct answers, a prior fitted to all answers
+    overfits, and the estimate is the mean of the halves' values.
     """
     n, d = masks.shape
     some, halves, priors = fit_halves(masks, odd[:, columns], even[:, columns])
@@ -202,7 +202,7 @@ def estimate(masks: Masks, odd: Floats, even: Floats, columns: slice) -> Estimat
 
 
 def fit_halves(masks: Masks, odd: Floats, even: Floats) -> tuple[Ints, list[Ints], list[Prior]]:
-    """Return the indices of some answers, those of two halves of them, and the prior fitted to each half."""
+    """Return the indices of the answers used, those of its two halves, and the prior fitted to each half."""
     some = _some(len(masks))
     halves = [some[1::2], some[2::2]]
     with_first = [np.insert(half, 0, 0) for half in halves]
@@ -215,7 +215,7 @@ def _some(n: int) -> Ints:
 
 
 def condition(prior: Prior, masks: Masks, odd: Floats) -> Conditioned:
-    """Condition the process on the odd part (masks, columns) of answers; the first mask is full."""
+    """Condition the process on the odd part (masks, columns) of the answers; the first mask is full."""
     x: Floats = np.where(masks, 1.0, -1.0)
     n, d = x.shape
     covariance = prior.covariance(x, x)
@@ -224,7 +224,7 @@ def condition(prior: Prior, masks: Masks, odd: Floats) -> Conditioned:
     lever = inverse_root @ prior.covariance_with_values(x)
     whitened = inverse_root @ odd
     values = lever.T @ whitened
-    values += (2 * odd[0] - values.sum(axis=0)) / d  # they sum to the gain, to rounding
+    values += (2 * odd[0] - values.sum(axis=0)) / d  # make them sum to the gain exactly
     expected = 1 / (inverse_root**2).sum(axis=0)
     variances = np.maximum(0.0, prior.variance_of_values() - (lever**2).sum(axis=0))
     influence = (inverse_root.T @ lever) ** 2 + 1e-300
@@ -245,15 +245,15 @@ def invert_lower(root: Floats) -> Floats:
     return inverse
 
 
-# -- the prior under which the answers are most probable: empirical Bayes, by gradients ---------------
+# -- the most probable prior given the answers: empirical Bayes, by gradient ascent -------------------
 
 
 def fit(masks: Masks, odd: Floats, even: Floats, start: Sequence[Prior] = ()) -> Prior:
-    """Return the most probable prior given the odd and the even part (masks, columns) of some answers.
+    """Return the most probable prior given the odd and even parts (masks, columns) of the answers.
 
-    The first mask keeps everything. The search starts between some priors, or from one with equal relevances.
-    An even part that hardly varies is ignored: f(S) + f(not S) is nearly constant for majorities, and for
-    sigmoid models with an opposing baseline, whatever their orders.
+    The first mask is the full mask. The search starts at the mean of the priors in `start`, or at equal
+    relevances. An even part that hardly varies is ignored: f(S) + f(not S) is nearly constant for majorities
+    and for sigmoid models with an opposing baseline, whatever their orders.
     """
     some = _some(len(masks))
     x: Floats = np.where(masks[some], 1.0, -1.0)
@@ -268,20 +268,20 @@ def fit(masks: Masks, odd: Floats, even: Floats, start: Sequence[Prior] = ()) ->
 
 
 def _prior(point: Floats) -> Prior:
-    """Return the prior for the log-odds of each r and the logarithms of `linear` and of both noises."""
+    """Return the prior for the log-odds of each r and the logs of `linear` and of both noises."""
     return Prior(1 / (1 + np.exp(-point[:-3])), *np.exp(point[-3:]).tolist())
 
 
 def _point(prior: Prior) -> Floats:
     """Return the inverse of `_prior`."""
-    others = np.log([prior.linear, prior.noise, prior.even_noise])
-    return np.concatenate([np.log(prior.r) - np.log1p(-prior.r), others])
+    scalars = np.log([prior.linear, prior.noise, prior.even_noise])
+    return np.concatenate([np.log(prior.r) - np.log1p(-prior.r), scalars])
 
 
 def log_posterior(point: Floats, x: Floats, odd: Floats, even: Floats | None) -> tuple[float, Floats]:
-    """Return the log posterior of a prior given answers to masks (as ±1), and its gradient.
+    """Return the log posterior of a prior, given answers to masks (as ±1), and its gradient.
 
-    It is known up to a constant, and maximised over the scales of each column's odd and even part.
+    The posterior is unnormalised and maximised over the scales of each column's odd and even part.
     """
     n, d = x.shape
     prior = _prior(point)
@@ -315,7 +315,7 @@ def log_posterior(point: Floats, x: Floats, odd: Floats, even: Floats | None) ->
 
 
 def _evidence(covariance: Floats, answers: Floats) -> tuple[float, Floats]:
-    """Return the log density of answers at the best scale of each column, and its gradient."""
+    """Return the log density of the answers at the best scale of each column, and its gradient."""
     n, columns = answers.shape
     root = np.linalg.cholesky(covariance)
     inverse_root = invert_lower(np.asarray(root))
@@ -327,7 +327,7 @@ def _evidence(covariance: Floats, answers: Floats) -> tuple[float, Floats]:
 
 
 def _log_hyperprior(point: Floats) -> tuple[float, Floats]:
-    """Return the log density of a prior's parameters, and its gradient."""
+    """Return the log density of a prior's parameters and its gradient."""
     log_odds, d = point[:-3], len(point) - 3
     deviations = (log_odds - log_odds.mean()) / SPREAD
     mean = (log_odds.mean() + np.log(d)) / MIDDLE
@@ -342,7 +342,7 @@ def _quadratic(x: Floats, matrix: Floats) -> Floats:
 
 
 def climb(function: Callable[[Floats], tuple[float, Floats]], point: Floats) -> Floats:
-    """Maximise a function, which returns its value and gradient, by quasi-Newton steps (BFGS)."""
+    """Maximise a function that returns its value and gradient, by quasi-Newton steps (BFGS)."""
     value, slope = function(point)
     inverse_hessian = np.eye(len(point)) / max(1.0, float(np.abs(slope).max()))
     for step in range(STEPS):

@@ -1,14 +1,14 @@
-r"""Interaction values of the Gaussian process that explains the answers best, and their errors.
+r"""Interaction values, and their errors, from the Gaussian process that best explains the answers.
 
-The process is that of `gaussian_process`: the :math:`a_T` are independent a priori, with variances
-:math:`\prod_{j \in T} r_j`. An index gives every set that contains i and j the weight :math:`\int u^{|T|-2}
+The process is that of `gaussian_process`: the :math:`a_T` are independent a priori with variances
+:math:`\prod_{j \in T} r_j`. An index weights every set that contains i and j by :math:`\int u^{|T|-2}
 d\mu(u)` (`interaction_index`), so the covariance of an answer with the value of a pair is
 
 .. math:: \operatorname{cov}(v(x), I_{ij}) = \int r_i x_i\, r_j x_j
     \prod_{k \ne i, j} (1 + u\, r_k x_k)\, d\mu(u)
 
-and similarly for single features. The odd and the even part of the game are independent, and their
-contributions are added. As for Shapley values, priors fitted to one half of the answers are evaluated on the
+and similarly for single features. The odd and even parts of the game are independent, and their
+contributions add up. As for Shapley values, priors fitted to one half of the answers are evaluated on the
 other half (`estimate`).
 """
 
@@ -27,17 +27,17 @@ from pertinent.explainers.shapley.gaussian_process import CONSTANT, Estimate, Pr
 from pertinent.explainers.shapley.interaction_index import Index, WeightedSum, triples_of
 
 ROUNDING = 1e-13
-"""Noise that keeps covariances regular where all sets except the empty one have almost no variance."""
+"""Noise that keeps covariances regular if all sets except the empty one have almost no variance."""
 
 AT_ONCE = 4e6
-"""Number of covariances of answers with pairs that are held in memory."""
+"""Number of covariances between answers and pairs that are held in memory."""
 
 
 class InteractionPosterior(NamedTuple):
-    """The values of features (features, columns), pairs (features, features, columns) and triples.
+    """Values of single features (features, columns), pairs (features, features, columns) and triples.
 
-    Pairs have only the requested columns; their matrices are symmetric, with zeros on the diagonal. Triples
-    (triples, columns) are in the order of `triples_of`; there are none if the index has none.
+    Pairs cover only the requested columns; their matrices are symmetric with zeros on the diagonal. Triples
+    (triples, columns) follow the order of `triples_of`; there are none if the index does not define them.
     """
 
     singles: Estimate
@@ -48,12 +48,12 @@ class InteractionPosterior(NamedTuple):
 def estimate(
     index: Index, masks: Masks, odd: Floats, even: Floats, *, columns: slice, pair_columns: list[int]
 ) -> InteractionPosterior:
-    """Return an index's values from the odd and the even part (masks, columns) of some answers.
+    """Return an index's values from the odd and even parts (masks, columns) of the answers.
 
-    The first mask keeps everything. The model's `columns` determine the prior; `pair_columns` are those for
-    which pairs are valued. Variances are scaled by the errors of each answer predicted from the others: under
-    the prior fitted to all of them or, if larger, of each half under the prior fitted to the other half. The
-    squared difference of the two halves' values is added as the variance of the prior.
+    The first mask is the full mask. The model's `columns` determine the prior; `pair_columns` are the columns
+    for which pairs are valued. Variances are scaled by the leave-one-out prediction errors: under the prior
+    fitted to all answers or, if larger, of each half under the prior fitted to the other half. The squared
+    difference between the two halves' values is added as the variance due to the prior.
     """
     fitted = odd[:, columns], even[:, columns]
     some, halves, priors = gaussian_process.fit_halves(masks, *fitted)
@@ -64,7 +64,7 @@ def estimate(
     ]
     scales = [np.concatenate(of_part).mean(axis=0) for of_part in zip(*surprise, strict=True)]
     one, other = (posterior(prior, index, *seen, pair_columns=pair_columns) for prior in priors)
-    prior = gaussian_process.fit(masks, *fitted)  # a start between the halves' priors is worse for gloves
+    prior = gaussian_process.fit(masks, *fitted)  # starting between the halves is worse for glove games
     whole = posterior(prior, index, masks, odd, even, pair_columns=pair_columns, scales=scales)
     between = [(a.values - b.values) ** 2 / 2 for a, b in zip(one, other, strict=True)]
     return InteractionPosterior(
@@ -82,10 +82,10 @@ def posterior(
     pair_columns: list[int],
     scales: Sequence[Floats] = (np.zeros(1), np.zeros(1)),
 ) -> InteractionPosterior:
-    """Return an index's values and standard errors given the odd and even parts (masks, columns).
+    """Return an index's values and standard errors, given the odd and even parts (masks, columns).
 
-    The first mask keeps everything. `pair_columns` are the columns for which pairs are valued. `scales` are
-    the smallest scales of the variances of both parts, for each column.
+    The first mask is the full mask. `pair_columns` are the columns for which pairs are valued. `scales` are
+    lower bounds on the variance scales of both parts, for each column.
     """
     x: Floats = np.where(masks, 1.0, -1.0)
     d = x.shape[1]
@@ -116,7 +116,7 @@ def _parts(
     even: Floats,
     scales: Sequence[Floats] = (np.zeros(1), np.zeros(1)),
 ) -> tuple[_Component, _Component]:
-    """Return the odd part of the answers, and their even part around its unknown mean."""
+    """Return the odd part of the answers, and the even part around its unknown mean."""
     x: Floats = np.where(masks, 1.0, -1.0)
     n, d = x.shape
     covariance = prior.covariance(x, x)
@@ -131,18 +131,18 @@ def _parts(
 
 
 class _Component:
-    """The odd or the even part of the answers, conditioned on the process.
+    """The odd or even part of the answers, conditioned on the process.
 
     Attributes
     ----------
     inverse_root
-        The inverse Cholesky factor of the covariance (answers, answers).
+        Inverse Cholesky factor of the covariance (answers, answers).
     whitened
         Its product with the answers (answers, columns).
     inflation
-        Factor of variances for few answers.
+        Factor that enlarges variances for few answers.
     scale
-        Smallest scale of variances (columns,).
+        Lower bound on the scale of variances (columns,).
     """
 
     def __init__(self, covariance: Floats, noise: Floats, answers: Floats, d: int, scale: Floats) -> None:
@@ -155,17 +155,17 @@ class _Component:
 
     @cached_property
     def precision(self) -> Floats:
-        """Return the reciprocal variance of each answer given the others (answers,)."""
+        """Return the reciprocal variance of each answer, given the other answers (answers,)."""
         return np.asarray((self.inverse_root**2).sum(axis=0))
 
     @cached_property
     def residuals(self) -> Floats:
-        """Return the errors of each answer predicted from the others (answers, columns)."""
+        """Return the leave-one-out prediction errors (answers, columns)."""
         return np.asarray(self.inverse_root.T @ self.whitened / self.precision[:, None])
 
     @property
     def surprise(self) -> Floats:
-        """Return squared errors of the predictions in units of their variances (answers, columns)."""
+        """Return squared prediction errors in units of their variances (answers, columns)."""
         return np.asarray(self.residuals**2 * self.precision[:, None])
 
     def estimate(
@@ -173,10 +173,10 @@ class _Component:
     ) -> tuple[Floats, Floats]:
         """Return the means (values, columns) of linear functions of the game, and their variances.
 
-        `covariance` (masks, values) is that of the answers with the values, `variance` (values,) that of the
-        values a priori. Variances are scaled by the squared errors of each answer predicted from the others:
-        by their mean, by the mean weighted by the answers' influence on the value, or by `scale`, whichever
-        is largest; and by n / (n − d), because the answers also determined the r of each feature.
+        `covariance` (masks, values) is between the answers and the values, `variance` (values,) is the
+        values' prior variance. Variances are scaled by the squared leave-one-out prediction errors: their
+        mean, their mean weighted by the answers' influence on the value, or `scale`, whichever is largest;
+        and by n / (n − d), because the answers also determined the r of each feature.
         """
         whitened, lever = self.whitened[:, columns], self.inverse_root @ covariance
         remaining = np.maximum(0.0, variance - (lever**2).sum(axis=0))
@@ -187,7 +187,7 @@ class _Component:
 
 
 def _pairs(part: _Component, r: Floats, x: Floats, measure: WeightedSum, columns: list[int]) -> Floats:
-    """Return the means of the values of pairs (features, features, columns), and their variances."""
+    """Return the means of pair values (features, features, columns), and their variances."""
     n, d = x.shape
     terms, prior_terms = _Pairs.from_points(r * x, measure), _Pairs.from_points(r[None], measure.squared())
     variance = prior_terms.integrals(0, d)[0]
@@ -203,7 +203,7 @@ def _pairs(part: _Component, r: Floats, x: Floats, measure: WeightedSum, columns
 
 
 def _triples(part: _Component, r: Floats, x: Floats, measure: WeightedSum, columns: list[int]) -> Floats:
-    """Return the means of the values of triples (triples, columns), and their variances."""
+    """Return the means of triple values (triples, columns), and their variances."""
     triples = triples_of(x.shape[1] if len(measure.nodes) else 0)
     if not len(triples):
         return np.zeros((2, 0, len(columns)))
@@ -217,7 +217,7 @@ def _triples(part: _Component, r: Floats, x: Floats, measure: WeightedSum, colum
 
 
 def _with_single(terms: Floats, measure: WeightedSum) -> Floats:
-    """Return the integral of term_i ∏(1 + u term_k) over all other k, for each column i (rows, columns)."""
+    """Return the integral of term_i ∏(1 + u term_k) over all k ≠ i, for each column i (rows, columns)."""
     integral = np.zeros_like(terms)
     for node, weight in zip(measure.nodes, measure.weights, strict=True):
         factors = np.log1p(node * terms)
@@ -229,8 +229,8 @@ def _with_single(terms: Floats, measure: WeightedSum) -> Floats:
 class _Pairs:
     """The factors of the integral of term_i term_j ∏(1 + u term_k) over all other k, for each row of terms.
 
-    `products` (rows, nodes, 1) are over all k, times the node's weight; `ratios` (rows, nodes, columns) are
-    term_i / (1 + u term_i).
+    `products` (rows, nodes, 1) are over all k, multiplied by the node's weight; `ratios` (rows, nodes,
+    columns) are term_i / (1 + u term_i).
     """
 
     products: Floats
@@ -243,7 +243,7 @@ class _Pairs:
         return cls(products, terms[:, None, :] / factors)
 
     def integrals(self, first: int, last: int) -> Floats:
-        """Return a matrix for each row, of i from `first` to `last` and j from `first` on."""
+        """Return a matrix for each row, with i from `first` to `last` and j from `first` onwards."""
         weighted = self.products * self.ratios[:, :, first:last]
         return np.asarray(weighted.transpose(0, 2, 1) @ self.ratios[:, :, first:])
 

@@ -1,4 +1,4 @@
-r"""Interaction indices as weights of sets: the values of single features, of pairs and of triples.
+r"""Interaction indices as weights of sets, for single features, pairs and triples.
 
 With :math:`x_j = \pm 1` for features in and out, a game is a sum over sets, :math:`v(x) = \sum_T a_T \prod_{j
 \in T} x_j`. The second difference of v at a set S that contains neither i nor j is :math:`4 \sum_{T \supseteq
@@ -9,12 +9,12 @@ each other feature with probability p, for random p. With u = 2p − 1 the produ
     I_i = \sum_{T \ni i} a_T \int u^{|T| - 1} d\nu(u) .
 
 p is uniform for the Shapley interaction index, 1/2 for the Banzhaf interaction index, Beta(1, 2) for the
-Shapley–Taylor index and Beta(2, 2) for Faith-Shap. The values of single features in k-SII, Shapley–Taylor and
-Faith-Shap are the Shapley value minus half of the values of a feature's pairs. All values together then sum
-to :math:`v(N) - v(\emptyset)`.
+Shapley–Taylor index and Beta(2, 2) for Faith-Shap. The single-feature values of k-SII, Shapley–Taylor and
+Faith-Shap are the Shapley value minus half of the values of the feature's pairs. All values then sum to
+:math:`v(N) - v(\emptyset)`.
 
-The same holds for triples and the third difference. In k-SII, half of the values of their triples is
-subtracted from pairs, and a sixth is added to features, which is :math:`\tfrac23 (|T| - 1)` for a set T: the
+The same holds for triples and the third difference. In k-SII, half of the values of its triples is subtracted
+from each pair, and a sixth is added to each feature, which is :math:`\tfrac23 (|T| - 1)` for a set T: the
 derivative of :math:`u^{|T| - 1}` at 1.
 """
 
@@ -38,19 +38,19 @@ _ZERO, _ONE, _UNIT = np.zeros(1), np.ones(1), np.ones(1)
 
 @dataclass(frozen=True, eq=False)
 class WeightedSum:
-    """A weighted sum over points u of [−1, 1]; zero without points."""
+    """A weighted sum over points u in [−1, 1]; zero if there are no points."""
 
     nodes: Floats
     weights: Floats
 
     @classmethod
     def even(cls, nodes: Floats, weights: Floats) -> WeightedSum:
-        """Return the measure on [−1, 1] with zero odd moments, whose even moments are those on [0, 1]."""
+        """Return the measure on [−1, 1] with zero odd moments and the same even moments as on [0, 1]."""
         return cls(np.append(nodes, -nodes), np.append(weights, weights) / 2)
 
     @classmethod
     def odd(cls, nodes: Floats, weights: Floats) -> WeightedSum:
-        """Return the measure on [−1, 1] with zero even moments, whose odd moments are those on [0, 1]."""
+        """Return the measure on [−1, 1] with zero even moments and the same odd moments as on [0, 1]."""
         return cls(np.append(nodes, -nodes), np.append(weights, -weights) / 2)
 
     def moments(self, n: int) -> Floats:
@@ -58,7 +58,7 @@ class WeightedSum:
         return np.asarray(self.weights @ self.nodes[:, None] ** np.arange(n))
 
     def squared(self) -> WeightedSum:
-        """Return the measure whose moments are the squares of these."""
+        """Return the measure whose moments are the squares of this measure's moments."""
         return WeightedSum(
             np.outer(self.nodes, self.nodes).ravel(), np.outer(self.weights, self.weights).ravel()
         )
@@ -69,10 +69,10 @@ NOTHING = WeightedSum(np.empty(0), np.empty(0))
 
 @dataclass(frozen=True, eq=False)
 class Index:
-    """The weights of sets of odd and of even size in the values of single features, of pairs and of triples.
+    """The weights of odd- and even-sized sets in the values of single features, pairs and triples.
 
-    `singles_odd`, `pairs_odd` and `triples_odd` are the weights of sets of odd size. Sets of even size have
-    no weight in the triples of these indices.
+    `singles_odd`, `pairs_odd` and `triples_odd` are the weights of odd-sized sets. Even-sized sets have no
+    weight in the triples of these indices.
     """
 
     singles_odd: WeightedSum
@@ -106,17 +106,17 @@ INDICES: dict[str, Index] = {
 }
 
 MOST_OF_THREE = 30
-"""Largest number of features whose triples are valued."""
+"""Largest number of features for which triples are valued."""
 
 
 def _slope_at_one(degree: int) -> WeightedSum:
-    """Return the measure of the derivative at 1 of even polynomials up to a degree; 0 for odd ones."""
+    """Return the measure for the derivative at 1 of even polynomials up to a degree; 0 for odd ones."""
     k = np.arange(degree + 1)
     nodes, weights = np.cos(np.pi * k / degree), np.empty(degree + 1)
     weights[0] = (2 * degree**2 + 1) / 6
     weights[1:] = 2 * (-1.0) ** k[1:] / (1 - nodes[1:])
     weights[-1] /= 2
-    return WeightedSum.even(nodes, weights)  # Chebyshev's points
+    return WeightedSum.even(nodes, weights)  # Chebyshev points
 
 
 def _sum(one: WeightedSum, other: WeightedSum) -> WeightedSum:
@@ -140,11 +140,11 @@ INDICES_OF_THREE: dict[str, Index] = {
 
 
 def largest_values(index: IndexName, order: int, d: int) -> tuple[float, float, float]:
-    """Return the largest possible values of features, pairs and triples, in units of the range of the game.
+    """Return upper bounds on the values of features, pairs and triples, in units of the game's range.
 
     Differences of order 1, 2 and 3 are at most 1, 2 and 4 times the range, and so are their means. In k-SII
-    and Faith-Shap, half of the values of their pairs is subtracted from features. With triples, k-SII
-    subtracts half of these from pairs and adds a sixth to features.
+    and Faith-Shap, half of the values of its pairs is subtracted from each feature. With triples, k-SII
+    subtracts half of them from pairs and adds a sixth to features.
     """
     single, pair, triple = 1.0, 2.0, 4.0
     if index in ("k-sii", "faith-shap"):
@@ -156,14 +156,14 @@ def largest_values(index: IndexName, order: int, d: int) -> tuple[float, float, 
 
 
 def exact_singles(index: Index, values: Floats) -> Floats:
-    """Return an index's values of features (features, columns) from all masks in binary order."""
+    """Return an index's feature values (features, columns) from all masks in binary order."""
     members, weights = _sets(values, least=1)
     moments = index.singles_odd.moments(members.shape[1]) + index.singles_even.moments(members.shape[1])
     return np.asarray(members.T @ (moments[members.sum(axis=1).astype(int) - 1][:, None] * weights))
 
 
 def exact_pairs(index: Index, values: Floats) -> Floats:
-    """Return an index's values of pairs (features, features, columns) from all masks in binary order."""
+    """Return an index's pair values (features, features, columns) from all masks in binary order."""
     members, weights = _sets(values, least=2)
     d = members.shape[1]
     moments = index.pairs_odd.moments(d) + index.pairs_even.moments(d)
@@ -174,7 +174,7 @@ def exact_pairs(index: Index, values: Floats) -> Floats:
 
 
 def exact_triples(index: Index, values: Floats) -> Floats:
-    """Return an index's values of triples (triples, columns) from all masks in binary order."""
+    """Return an index's triple values (triples, columns) from all masks in binary order."""
     members, weights = _sets(values, least=3)
     moments = index.triples_odd.moments(members.shape[1])
     weights = moments[members.sum(axis=1).astype(int) - 3][:, None] * weights
@@ -188,7 +188,7 @@ def triples_of(d: int) -> Ints:
 
 
 def _sets(values: Floats, least: int) -> tuple[Floats, Floats]:
-    """Return the members (sets, features) of all sets with at least `least` features, and their weights."""
+    """Return the members (sets, features) of all sets with at least `least` features, and the set weights."""
     masks = all_coalitions(len(values).bit_length() - 1)
     large = masks.sum(axis=1) >= least
     return masks[large].astype(np.float64), set_weights(values)[large]

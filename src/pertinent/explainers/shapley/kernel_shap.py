@@ -205,10 +205,10 @@ def solve(coalitions: Coalitions, values: Floats, gain: Floats) -> tuple[Floats,
     """Return the solution of the constrained regression (features, classes), and its standard errors.
 
     The constraint is met by sharing the gain equally and fitting the residual with scores that sum to zero.
-    If there are several solutions, the one of smallest norm is used, which favours no feature. A mask and its
-    complement form one equation, of half the difference of their values. With fewer than 1.5 d equations a
-    small ridge keeps the error bounded, unless d or more are solved exactly. Standard errors are those of the
-    jackknife (HC3): each residual is that of the fit without its pair.
+    If there are several solutions, the minimum-norm solution is used, which favours no feature. A mask and
+    its complement form one equation, for half the difference of their values. With fewer than 1.5 d
+    equations, a small ridge keeps the error bounded, unless d or more equations are solved exactly. Standard
+    errors come from the jackknife (HC3): each residual is that of the fit without its pair.
     """
     (n, d), complete = coalitions.pairs.shape, coalitions.complete
     share = coalitions.pairs.mean(axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Designs of masks that differ as much as possible, so that every answer adds information."""
+"""Mask designs with maximally different masks, so that every answer adds information."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pertinent.explainers.shapley.kernel_shap import all_pairs, n_pairs_of
 from pertinent.masks import empty_mask, mask_bytes
 
 LISTED = 1000
-"""Largest number of masks of one size that are listed, to draw without replacement."""
+"""Largest number of masks of one size that are enumerated for drawing without replacement."""
 
 CANDIDATES = 32
-"""Number of candidates from which the best mask is chosen; three times as many in the first rounds."""
+"""Number of candidates from which each mask is chosen; tripled in the first rounds."""
 
 WORK = 2e9
-"""Largest number of multiplications for comparing candidates; beyond it there are fewer candidates."""
+"""Largest number of multiplications for comparing candidates; beyond it, fewer candidates are drawn."""
 
 
 @lru_cache(maxsize=64)
@@ -29,12 +29,12 @@ def design(d: int, n_pairs: int, seed: int) -> Masks:
 
 
 def spread_pairs(existing: Masks, n_pairs: int, rng: np.random.Generator) -> Masks:
-    """Return new masks, for a total of `n_pairs`; none is empty, full, or the complement of another one.
+    """Return new masks, up to a total of `n_pairs`; none is empty, full, or the complement of another.
 
-    While there are fewer masks than features, each new mask is the one of several random halves that is
-    farthest from the span of the others, as ±1. After that, sizes are drawn with the square root of the
-    Shapley kernel's weight, and each mask is the candidate of its size with the smallest sum of fourth powers
-    of its cosines with the others.
+    While there are fewer masks than features, each new mask is the random half that is farthest from the span
+    of the existing ones, as ±1. After that, sizes are drawn in proportion to the square root of the Shapley
+    kernel's weight, and each mask is the candidate of its size with the smallest sum of fourth powers of its
+    cosines with the other masks.
     """
     d = existing.shape[1]
     x: Floats = np.ones((n_pairs + 1, d))  # the first is the full mask
@@ -63,7 +63,7 @@ def spread_pairs(existing: Masks, n_pairs: int, rng: np.random.Generator) -> Mas
 
 
 def _orthogonal(rows: Floats, basis: Floats | None = None) -> Floats:
-    """Return an orthonormal basis of the span of the rows and of a basis (Gram & Schmidt)."""
+    """Return an orthonormal basis of the span of the rows and an existing basis (Gram–Schmidt)."""
     basis = np.empty((0, rows.shape[1])) if basis is None else basis
     for row in rows:
         remainder = row - (basis @ row) @ basis
@@ -74,7 +74,7 @@ def _orthogonal(rows: Floats, basis: Floats | None = None) -> Floats:
 
 
 def _sizes(existing: Masks, n_pairs: int, rng: np.random.Generator) -> Ints:
-    """Return the sizes of the new masks, in random order, at most as many as there are masks."""
+    """Return the sizes of the new masks in random order, at most as many per size as there are masks."""
     d = existing.shape[1]
     sizes = np.arange(1, d // 2 + 1)
     possible = np.array([float(min(n_pairs_of(d, s), n_pairs)) for s in sizes.tolist()])
@@ -98,7 +98,7 @@ def _count_sizes(sizes: Ints, d: int) -> Floats:
 
 
 class _Candidates:
-    """Candidate masks of a size, as ±1: unused masks of a list, or cyclic shifts of random orders."""
+    """Candidate masks of one size, as ±1: unused masks of a list, or cyclic shifts of random orders."""
 
     def __init__(self, existing: Masks, rng: np.random.Generator) -> None:
         self.d, self.rng = existing.shape[1], rng

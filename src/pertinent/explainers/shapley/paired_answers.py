@@ -1,4 +1,4 @@
-"""Answers to pairs of a mask and its complement, asked for in one or several rounds."""
+"""Answers to pairs of a mask and its complement, requested in one or several rounds."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from pertinent.masks import full_mask
 class PairedAnswers:
     """Answers to pairs of a mask and its complement; the first pair is the full and the empty mask.
 
-    With early stopping each round draws new pairs, otherwise all rounds share one design of `n_pairs`.
+    With early stopping, each round draws new pairs; otherwise all rounds share one design of `n_pairs`.
 
     Attributes
     ----------
     masks
         One mask of each pair (pairs, features).
     values, complements
-        The answers to the masks and to their complements (pairs, columns).
+        Answers to the masks and to their complements (pairs, columns).
     """
 
     def __init__(self, task: Task, ends: Floats, n_pairs: int) -> None:
@@ -31,7 +31,7 @@ class PairedAnswers:
         self._design = None if task.stops_early else design(d, n_pairs, int(task.rng.integers(2**62)))
 
     def extend(self, n_pairs: int) -> Asking[None]:
-        """Ask for more pairs, up to `n_pairs` besides the first."""
+        """Request more pairs, up to `n_pairs` in addition to the first."""
         pairs = self.masks[1:]
         if self._design is None:
             new = spread_pairs(pairs, n_pairs, self._rng)
@@ -44,7 +44,7 @@ class PairedAnswers:
 
     @property
     def all(self) -> Floats:
-        """Return the answers to the masks, then those to their complements."""
+        """Return the answers to the masks followed by those to their complements."""
         return np.concatenate([self.values, self.complements])
 
     @property

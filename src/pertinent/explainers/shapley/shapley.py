@@ -1,4 +1,4 @@
-"""Shapley values by the estimator with the smallest error for the budget."""
+"""Shapley values from the most accurate estimator for the budget."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ from pertinent.explainers.shapley.paired_answers import PairedAnswers
 from pertinent.explainers.shapley.shapley_sampling import ShapleySampling
 
 FEW = 0.7
-"""Number of pairs of masks per feature below which permutations are more accurate than a fitted model."""
+"""Number of mask pairs per feature below which permutations are more accurate than a fitted model."""
 
 FIRST = 2
-"""Number of pairs of masks per feature after which stopping is tested for the first time."""
+"""Number of mask pairs per feature before the first test for early stopping."""
 
 MOST_PAIRS = 4000
-"""Largest number of pairs of masks for a Gaussian process, which is then fitted in seconds."""
+"""Largest number of mask pairs for a Gaussian process, which can then be fitted within seconds."""
 
 
 @explainers.register("shapley")
 @dataclass(frozen=True)
 class Shapley(Explainer):
-    """Shapley values by the estimator that was most accurate for the budget in benchmarks.
+    """Shapley values from the estimator that was most accurate for the budget in benchmarks.
 
-    If the model is made of trees, the values are exact, from one walk through them, as in `tree-shap`. If
-    they cannot be walked, ``details["no trees"]`` holds the reason. If the budget covers all :math:`2^d`
-    masks, all of them are evaluated. Otherwise a Gaussian process is fitted to the answers to pairs of a mask
-    and its complement (`gaussian_process`); its Shapley values and their errors have a closed form. With a
-    budget below 1.4 d, permutations are used, and above 8,000 the regression of kernel-shap. With early
-    stopping, pairs are asked for in rounds, at most 4,000 of them.
+    For tree-based models the values are exact, from one walk through the trees, as in `tree-shap`; if the
+    trees cannot be walked, ``details["no trees"]`` holds the reason. If the budget covers all :math:`2^d`
+    masks, all are evaluated. Otherwise a Gaussian process is fitted to the answers to pairs of a mask and its
+    complement (`gaussian_process`); its Shapley values and their errors have a closed form. Permutations are
+    used for budgets below 1.4 d, and the regression of kernel-shap for budgets above 8,000. With early
+    stopping, pairs are evaluated in rounds, at most 4,000 in total.
 
     Parameters
     ----------
     estimator
-        ``"auto"`` for the choice above, or ``"permutations"``, ``"process"`` or ``"regression"``.
+        ``"auto"`` for the rule above, or ``"permutations"``, ``"process"`` or ``"regression"``.
     """
 
     paper = "pertinent (a Gaussian process on the odd part of the game)"
     traits = Traits(
         evaluations_per_feature=2, stops_early=True, all_classes=True, adds_up=True, standard_errors=True
     )
-    summary = "Shapley values by the best estimator for the budget"
+    summary = "Shapley values by the most accurate estimator for the budget"
     estimator: Literal["auto", "permutations", "process", "regression"] = "auto"
 
     def min_budget(self, n_features: int) -> int:
@@ -55,7 +55,7 @@ class Shapley(Explainer):
         return n_features + 1
 
     def explain(self, task: Task) -> Steps:
-        """Choose an estimator, and estimate."""
+        """Choose an estimator and run it."""
         details = {}
         if self.estimator == "auto" and task.model.has_trees:
             trees = yield TreeValues(tentative=True)
@@ -88,9 +88,9 @@ def choose(d: int, budget: int) -> str:
 
 
 def _process(task: Task) -> Steps:
-    """Ask for pairs of a mask and its complement, and fit a Gaussian process to their differences.
+    """Evaluate pairs of a mask and its complement, and fit a Gaussian process to their differences.
 
-    With early stopping, pairs are drawn in rounds. If the last round has all pairs, it is a regression.
+    With early stopping, pairs are drawn in rounds. If the last round has all pairs, a regression is solved.
     """
     d, most = task.n_features, (task.budget - 2) // 2
     if task.stops_early:

@@ -23,16 +23,16 @@ from pertinent.explainers.shapley.paired_answers import PairedAnswers
 from pertinent.masks import all_coalitions
 
 MOST_FEATURES = 500
-"""Largest number of features whose pairs are valued in seconds."""
+"""Largest number of features whose pairs are valued within seconds."""
 
 MOST_PAIRS = 2000
-"""Largest number of pairs of masks to which a Gaussian process is fitted for all pairs of features."""
+"""Largest number of mask pairs to which a Gaussian process is fitted for all feature pairs."""
 
 FEW = 6
-"""Largest number of features for which early stopping asks for all masks in one question."""
+"""Largest number of features for which all masks are evaluated in one question despite early stopping."""
 
 FIRST = 5
-"""Number of pairs of masks per feature after which stopping is tested for the first time."""
+"""Number of mask pairs per feature before the first test for early stopping."""
 
 
 @explainers.register("shapley-interactions")
@@ -48,30 +48,30 @@ class ShapleyInteractions(Explainer):
     the answers to pairs of a mask and its complement, at most 2,000 of them; its interaction values and their
     standard errors have a closed form (`interaction_gaussian_process`).
 
-    The scores are the index's values of single features. Pairs are valued only for the target.
+    The scores are the index's values for single features. Pairs are valued only for the target.
 
     Parameters
     ----------
     index
         ``"k-sii"`` (Bordt & von Luxburg 2023): the pairs of the Shapley interaction index; a score is the
-        Shapley value minus half of the feature's pairs, so that all values together explain the prediction.
+        Shapley value minus half of the feature's pairs, so all values sum to the prediction.
         ``"sii"`` (Grabisch & Roubens 1999): the same pairs, with plain Shapley values as scores. ``"stii"``
         (Sundararajan et al. 2020): Shapley–Taylor, whose scores are the effects of single features.
         ``"faith-shap"`` (Tsai et al. 2023): the sum of features and pairs that fits the game best.
         ``"banzhaf"``: the mean over all subsets, with Banzhaf values as scores.
     order
-        3 also values triples (`Explanation.top_triples`), of at most 30 features, for the indices
+        3 also computes triples (`Explanation.top_triples`), for at most 30 features and the indices
         ``"k-sii"``, ``"sii"`` and ``"banzhaf"``.
 
     Note
     ----
-    Trees are not walked for pairs: the values of a forest or of boosting are exact if the budget covers all
+    Pairs are not computed from trees: the values for a forest or boosting are exact if the budget covers all
     masks, as for any other model.
     """
 
     paper = "Grabisch & Roubens 1999; Bordt & von Luxburg 2023; pertinent (a Gaussian process on the game)"
     traits = Traits(evaluations_per_feature=5, stops_early=True, all_classes=True, standard_errors=True)
-    summary = "which pairs of features act together, beside the effects of single features"
+    summary = "effects of feature pairs beyond the effects of the single features"
     also_called = ("interactions", "sii", "k-sii", "stii", "faith-shap")
     index: IndexName = "k-sii"
     order: Annotated[int, Range(at_least=2, at_most=3)] = 2
@@ -83,26 +83,26 @@ class ShapleyInteractions(Explainer):
         require(
             is_known,
             "index",
-            f"one of {', '.join(interaction_index.INDICES_OF_THREE)} if `order` is 3",
+            f"one of {', '.join(interaction_index.INDICES_OF_THREE)} with order=3",
             self.index,
         )
 
     def min_budget(self, n_features: int) -> int:
-        """Return all masks of a few features, or the empty mask, the full mask and d pairs of masks."""
+        """Return the number of all masks for few features, else the empty mask, the full mask and d pairs."""
         if self.order == 3 and n_features > MOST_OF_THREE:
             raise BudgetError(
-                f"shapley-interactions takes at most {MOST_OF_THREE} features with order=3, but there are "
+                f"shapley-interactions supports at most {MOST_OF_THREE} features with order=3, but there are "
                 f"{n_features:,}. Use order=2 or coarser features, such as sentences."
             )
         if n_features > MOST_FEATURES:
             raise BudgetError(
-                f"shapley-interactions takes at most {MOST_FEATURES} features, but there are "
+                f"shapley-interactions supports at most {MOST_FEATURES} features, but there are "
                 f"{n_features:,}. Use coarser features, such as sentences or superpixels."
             )
         return int(min(2**n_features, 2 * n_features + 2))
 
     def explain(self, task: Task) -> Steps:
-        """Ask for all masks, or for pairs of a mask and its complement."""
+        """Evaluate all masks, or pairs of a mask and its complement."""
         d = task.n_features
         is_exact = d <= MOST_EXACT and task.budget >= 2**d
         if is_exact and (not task.stops_early or d <= FEW):
@@ -110,13 +110,13 @@ class ShapleyInteractions(Explainer):
         return (yield from self._process(task))
 
     def _exact(self, task: Task) -> Steps:
-        """Ask for all masks."""
+        """Evaluate all masks."""
         values = yield Values(all_coalitions(task.n_features))
         posterior = yield Compute(partial(self._exact_values, task, values))
         return task.record_stop(self._finding(task, posterior, values[0]), "all masks")
 
     def _process(self, task: Task) -> Steps:
-        """Fit a process to the answers; with early stopping, pairs of masks are drawn in rounds."""
+        """Fit a process to the answers; with early stopping, mask pairs are drawn in rounds."""
         d = task.n_features
         ends = yield from task.ask_empty_and_full()
         most = min((task.budget - 2) // 2, MOST_PAIRS, 2 ** (d - 1) - 1)
@@ -136,7 +136,7 @@ class ShapleyInteractions(Explainer):
         return task.record_stop(finding, "budget")
 
     def _exact_values(self, task: Task, values: Floats) -> InteractionPosterior:
-        """Return the values from the answers to all masks; their errors are zero."""
+        """Return the values from the answers to all masks, with zero errors."""
         of_target = values[:, _target_columns(task, values.shape[1])]
         triples = (
             interaction_index.exact_triples(self._index, of_target) if self.order == 3 else np.zeros((0, 1))
@@ -155,7 +155,7 @@ class ShapleyInteractions(Explainer):
         ]
 
     def _fitted_values(self, task: Task, masks: Masks, odd: Floats, even: Floats) -> InteractionPosterior:
-        """Return the values of the most probable process, which the model's own columns determine."""
+        """Return the values of the most probable process, determined by the model's columns."""
         columns, of_target = slice(len(task.prediction)), _target_columns(task, odd.shape[1])
         posterior = estimate(self._index, masks, odd, even, columns=columns, pair_columns=of_target)
         if self.index != "sii":
@@ -165,7 +165,7 @@ class ShapleyInteractions(Explainer):
         return posterior._replace(singles=Estimate(singles, posterior.singles.errors))
 
     def _limited(self, task: Task, posterior: InteractionPosterior, answers: Floats) -> InteractionPosterior:
-        """Limit standard errors to possible values; NaN where the answers do not determine them."""
+        """Limit standard errors to possible values; NaN if the answers do not determine them."""
         d, unknown = task.n_features, may_fit_by_chance(answers, len(answers) // 2 - task.n_features)
         of_target = _target_columns(task, answers.shape[1])
         columns = [list(range(answers.shape[1])), of_target, of_target]
@@ -196,5 +196,5 @@ class ShapleyInteractions(Explainer):
 
 
 def _target_columns(task: Task, n_columns: int) -> list[int]:
-    """Return the target's column, and its repetitions without each group of a random removal's draws."""
+    """Return the target's column and its copies without each group of a random removal's draws."""
     return list(range(task.target, n_columns, len(task.prediction)))

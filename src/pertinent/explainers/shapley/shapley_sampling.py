@@ -14,17 +14,17 @@ from pertinent.explainers.shapley.error_bounds import count_distinct, limit_erro
 from pertinent.stats import student_factor
 
 SHARED, RARE = 1, 8
-"""Number of draws that the mean variance of all features counts as.
+"""Weight of the mean variance over all features, in draws.
 
-The second number applies where no feature has an effect in most orders: a feature without an effect in a few
-orders may then still have one in others.
+The second number applies if no feature has an effect in most orders: a feature without an effect in a few
+orders may still have one in others.
 """
 
 LEAST_ORDERS = 8
 """Number of orders from which standard errors are known if the answers have few distinct values."""
 
 FIRST = 12
-"""Number of orders after which stopping is first tested; with fewer, standard errors are too uncertain."""
+"""Number of orders before the first test for early stopping; with fewer, errors are too uncertain."""
 
 
 @explainers.register("shapley-sampling")
@@ -34,7 +34,7 @@ class ShapleySampling(Explainer):
 
     .. math:: \phi_i = \frac1m \sum_{\pi} v(\mathrm{Pre}^i(\pi) \cup \{i\}) - v(\mathrm{Pre}^i(\pi))
 
-    Unbiased, and the scores of every sample sum to :math:`v(N) - v(\emptyset)`.
+    The estimate is unbiased, and the scores of every sample sum to :math:`v(N) - v(\emptyset)`.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class ShapleySampling(Explainer):
         Number of permutations; by default as many as the budget allows.
     antithetic
         Follow each order by its reverse, which at least halves the variance if a feature's contribution
-        depends on how many came before it.
+        depends on how many features precede it.
     """
 
     paper = "Castro, Gómez & Tejada 2009, Alg. 1; Štrumbelj & Kononenko 2010; Yang et al. 2023 (SVS)"
@@ -54,7 +54,7 @@ class ShapleySampling(Explainer):
     antithetic: bool = True
 
     def evaluations(self, n_features: int) -> int | None:
-        """Return d − 1 masks per order, plus the empty and the full mask."""
+        """Return d − 1 evaluations per order, plus 2 for the empty and the full mask."""
         return None if self.samples is None else self.samples * (n_features - 1) + 2
 
     def min_budget(self, n_features: int) -> int:
@@ -62,7 +62,7 @@ class ShapleySampling(Explainer):
         return self.evaluations(n_features) or n_features + 1
 
     def explain(self, task: Task) -> Steps:
-        """Ask for the masks along each order, from the empty to the full mask."""
+        """Evaluate the masks along each order, from the empty to the full mask."""
         d = task.n_features
         ends = yield from task.ask_empty_and_full()
         if d == 1:
@@ -84,7 +84,7 @@ class ShapleySampling(Explainer):
         return task.record_stop(finding, "budget")
 
     def _samples(self, task: Task) -> int:
-        """Return the number of orders, even if the budget decides: a pair of orders varies far less."""
+        """Return the number of orders, also if the budget determines it (even, since pairs vary far less)."""
         if self.samples is not None:
             return self.samples
         samples = max(1, (task.budget - 2) // (task.n_features - 1))
@@ -93,9 +93,9 @@ class ShapleySampling(Explainer):
     def _estimate(self, gains: Floats, ends: Floats) -> Finding:
         """Return the mean and its standard error; an order and its reverse are one draw.
 
-        A variance from few draws is uncertain. It is averaged with the mean variance of all features, which
+        A variance from few draws is uncertain. It is averaged with the mean variance over all features, which
         counts as `SHARED` to `RARE` draws, and inflated by Student's t for the number of draws, so that 1.96
-        standard errors are a 95% interval. An order without its reverse is a separate draw.
+        standard errors give a 95% interval. An order without its reverse is a separate draw.
         """
         size = 2 if self.antithetic else 1  # of a draw, in orders
         n, left = divmod(len(gains), size)
@@ -110,9 +110,9 @@ class ShapleySampling(Explainer):
 
 
 def _moderated(draws: Floats, shared: Floats) -> Floats:
-    """Return the variance of each feature (features, columns), averaged with that of all features.
+    """Return the variance of each feature (features, columns), averaged with the mean over all features.
 
-    `shared` (columns,) is the number of draws that the mean counts as.
+    `shared` (columns,) is the weight of that mean, in draws.
     """
     variance = draws.var(axis=0, ddof=1)
     freedom = len(draws) - 1
@@ -131,7 +131,7 @@ def _gains(orders: Ints, values: Floats, ends: Floats) -> Floats:
 
 
 def draw_orders(rng: np.random.Generator, n: int, d: int, *, antithetic: bool) -> Ints:
-    """Return random permutations (n, d); if `antithetic`, every second one reverses the one before."""
+    """Return random permutations (n, d); if `antithetic`, every second one reverses its predecessor."""
     if not antithetic:
         return rng.permuted(np.tile(np.arange(d), (n, 1)), axis=1)
     drawn = rng.permuted(np.tile(np.arange(d), (-(-n // 2), 1)), axis=1)

@@ -1,1 +1,1 @@
-"""Learned methods, one file each."""
+"""Learned methods, one per file."""

@@ -1,4 +1,4 @@
-"""AIM: weights of all features for all classes, learned from the model's answers to subsets of features."""
+"""AIM: weights of all features for all classes, learned from the model's answers to feature subsets."""
 
 from __future__ import annotations
 
@@ -19,48 +19,48 @@ if TYPE_CHECKING:
     from pertinent.learners.networks.joint_networks import SelectionBatch
 
 ROUNDS = 10
-"""Number of rounds of iterative scaling, after which intercepts hardly change."""
+"""Number of iterative scaling rounds, after which intercepts hardly change."""
 
 ALIVE = (0.02, 0.98)
-"""Range of the mean keep-probability π of a selector that distinguishes features."""
+"""Range of mean keep-probabilities π for which a selector distinguishes features."""
 
 UNUSED = {
     "explainer": ("alpha", "temperature", "explore", "infer"),
     "both": (),
     "selector": ("beta", "context", "explore", "infer", "learns_from", "intercept", "centring", "sizes"),
 }
-"""The settings without effect, by the networks that are trained."""
+"""Settings that have no effect, by the networks that are trained."""
 
 
 @dataclass(frozen=True)
 class AIMLearner(SelectionLearner):
-    r"""An explainer, with or without a selector and an approximator (Eqn. 5).
+    r"""An explainer network, optionally with a selector and an approximator (Eqn. 5).
 
     .. math:: \min_\theta \mathcal{L}_1 + \alpha \mathcal{L}_2 + \beta \, \mathbb{E}_x \|W_x\|_{2,1}
 
     Parameters
     ----------
     trained
-        Only the ``"explainer"``, with random neighbours (App. D.3); ``"both"`` the explainer and a selector
-        that learns to keep the features that the decision depends on, as in the paper; or only the
-        ``"selector"`` (App. D.2).
+        ``"explainer"`` only, with random neighbours (App. D.3); ``"both"`` the explainer and a selector
+        that learns to keep the features that the decision depends on, as in the paper; or ``"selector"``
+        only (App. D.2).
     beta
-        Weight of the norm of the weights, which makes them sparse.
+        Weight of the norm that makes the weights sparse.
     context
-        Whether a word's weights depend on the words around it; in the paper they do not.
+        Whether a word's weights depend on its context; in the paper they do not.
     alpha
-        With a selector, the weight of the approximator's loss (Eqn. 4).
+        With a selector, weight of the approximator's loss (Eqn. 4).
     temperature
-        With a selector, the temperature of the relaxed Bernoulli variables.
+        With a selector, temperature of the relaxed Bernoulli variables.
     explore
-        With both, the share of inputs whose neighbours keep a random number of random features instead of the
-        selector's. With 0, as in the paper, the weights of features that it drops are hardly learned.
+        With both, share of inputs whose neighbours keep random features instead of selected ones. With 0, as
+        in the paper, the weights of features that the selector drops are hardly learned.
     infer
-        With both, the network that explains: the ``"explainer"`` or the ``"selector"`` (App. D.1).
+        With both, the network that explains: ``"explainer"`` or ``"selector"`` (App. D.1).
     learns_from
-        The model's ``"probabilities"`` for a neighbour, or as in the paper its ``"decisions"``, 1 for the
-        class it decides for and 0 for others. Decisions are less informative: the weights of a linear model
-        are recovered less accurately.
+        ``"probabilities"`` of the model for a neighbour, or as in the paper ``"decisions"``: 1 for the
+        predicted class and 0 for others. Decisions are less informative, so the weights of a linear model are
+        recovered less accurately.
     intercept
         Whether the explainer's linear classifier has an intercept; in the paper it has none.
     centring
@@ -69,8 +69,8 @@ class AIMLearner(SelectionLearner):
         Number of features in random neighbours: ``"mostly-few"``, or ``"uniform"`` as in the paper (App.
         D.3).
     layers
-        ``"own"``, or for texts ``"paper"``, the networks of the paper's App. A with random embeddings: a
-        bidirectional LSTM with context, three dense layers without.
+        ``"own"`` for this package's networks; for texts also ``"paper"``, the networks of the paper's App. A
+        with random embeddings: a bidirectional LSTM with context, three dense layers without.
     """
 
     spec = replace(SelectionLearner.spec, classes=("predicted", "all"))
@@ -95,7 +95,7 @@ class AIMLearner(SelectionLearner):
             require(value == default, name, f"{default!r} with trained={self.trained!r}", value)
 
     def networks(self) -> Layouts:
-        """Return E : x → W (features × classes), S : x → π (features), and G."""
+        """Return the networks E : x → W (features × classes), S : x → π (features), and G."""
         networks: dict[str, ScoringNetwork | ApproximatingNetwork] = {}
         if self.trained != "selector":
             options = {"context": self.context, "bias": self.layers == "paper"}
@@ -118,7 +118,7 @@ class AIMLearner(SelectionLearner):
         return ("all",) if self.answering == "explainer" else ("predicted",)
 
     def compute_loss(self, batch: SelectionBatch) -> Tensor:
-        """Compute Eqn. 5: sample neighbours, ask the model about them, and fit the networks."""
+        """Compute Eqn. 5: sample neighbours, evaluate the model on them, and return the loss."""
         loss = 0.0
         neighbours = random_subset(batch.real, mostly_few=self.sizes == "mostly-few")
         if self.trained != "explainer":
@@ -138,25 +138,25 @@ class AIMLearner(SelectionLearner):
         return loss
 
     def selected(self, scores: Tensor, real: Tensor, predictions: Tensor) -> Tensor:
-        """Return the selection by the weights as they are explained."""
+        """Return the features selected by the weights, as in explanations."""
         return super().selected(self._weights(scores), real, predictions)
 
     def watched(self, batch: SelectionBatch) -> dict[str, Tensor]:
         """Return the mean keep-probability π of each input's features."""
         if self.trained == "explainer":
             return {}
-        kept = batch.scores("selector")[:, 0].sigmoid() * batch.real
-        return {"kept": kept.sum(-1) / batch.real.sum(-1)}
+        probabilities = batch.scores("selector")[:, 0].sigmoid() * batch.real
+        return {"kept": probabilities.sum(-1) / batch.real.sum(-1)}
 
     def doubt(self, described: Mapping[str, float]) -> str | None:
-        """Return a warning if the selector keeps nothing or everything."""
-        kept = described.get("dev_kept", 0.5)
-        if ALIVE[0] < kept < ALIVE[1]:
+        """Return a warning if the selector keeps no features or all of them."""
+        share_kept = described.get("dev_kept", 0.5)
+        if ALIVE[0] < share_kept < ALIVE[1]:
             return None
-        return f"The selector does not select: it keeps {kept:.1%} of the features."
+        return f"The selector does not select: it keeps {share_kept:.1%} of the features."
 
     def _weights(self, scores: Tensor) -> Tensor:
-        """Return the weights of features from the scores of the explainer."""
+        """Return feature weights from the explainer's scores."""
         return centred(scores) if self.centring else scores
 
     def _relaxed(self, logits: Tensor) -> Tensor:
@@ -166,17 +166,17 @@ class AIMLearner(SelectionLearner):
 
 
 def centred(weights: Tensor) -> Tensor:
-    """Return weights (rows, classes, width) that sum to zero over classes, which changes no prediction.
+    """Return weights (rows, classes, width) centred over classes, which does not change predictions.
 
-    The part that all classes share has no effect, and would keep its random initial value.
+    A component shared by all classes has no effect, but would keep its random initial value.
     """
     return weights - weights.mean(1, keepdim=True) if weights.shape[1] > 1 else weights
 
 
 def intercepts(decided: Tensor, logits: Tensor) -> Tensor:
-    """Return the intercepts (classes,) with which logits predict each class as often as it is decided.
+    """Return the intercepts (classes,) for which logits predict each class as often as it is decided.
 
-    They are the best intercepts of a softmax regression, by iterative scaling.
+    They are the optimal intercepts of a softmax regression, computed by iterative scaling.
     """
     b, least = logits.new_zeros(logits.shape[1]), 0.5 / len(logits)
     target = decided.mean(0).clamp(min=least).log()
@@ -188,9 +188,9 @@ def intercepts(decided: Tensor, logits: Tensor) -> Tensor:
 @learned.register("aim")
 @dataclass(frozen=True)
 class AIM(LearnedExplainer):
-    """The weights :math:`W_x` of every feature for every class, by one pass of a network.
+    """The weights :math:`W_x` of every feature for every class, from one forward pass of a network.
 
-    `fit` makes it. :math:`W_x^T z` is a linear classifier that answers like the model near the input, when
+    Created by `fit`. :math:`W_x^T z` is a linear classifier that approximates the model near the input when
     only the features in z are kept.
 
     Parameters
@@ -198,24 +198,22 @@ class AIM(LearnedExplainer):
     network
         The fitted network.
 
-    Note
-    ----
-    The neighbours of the paper come from a selector. Here they keep random features, most of them few (in
-    App. D.3 sizes are uniform), which is faster and was more faithful on texts and tables; with
-    ``trained="both"`` there is a selector, and random neighbours in addition. Other differences: learning
-    from probabilities, which recovers words of known weight more accurately; an intercept, without which the
-    weights have to represent the prior decision; weights that sum to zero over classes; and layers without
-    biases, so that an unseen word has no weight of its own. The model is asked about features that are kept
-    or removed, not about relaxed ones, so that it may be any model. The temperature is inside the exponent,
-    and the norm has a group for each feature, as in the paper and not in its code.
+    Note ---- In the paper, a selector provides the neighbours. Here they keep random features, mostly few
+    (uniform sizes in App. D.3), which is faster and was more faithful on texts and tables; ``trained="both"``
+    adds a selector to the random neighbours. Other differences: learning from probabilities, which recovers
+    words of known weight more accurately; an intercept, without which the weights have to represent the prior
+    decision; weights that sum to zero over classes; and layers without biases, so an unseen word has no
+    weight. The model is evaluated with features kept or removed rather than relaxed, so any model can be
+    explained. The temperature is inside the exponent, and the norm has one group per feature, as in the paper
+    but not in its code.
     """
 
     learner = AIMLearner
     paper = "Vo et al. 2023, Eqn. 2, 4 and 5"
-    summary = "weights for every class by a network, learned from answers to parts of inputs"
+    summary = "weights for every class by a network, learned from answers to feature subsets"
 
     def explain(self, task: Task) -> Steps:
-        """Predict the weights, relative to the mean of all classes if it was fitted so."""
+        """Predict the weights, centred over classes if the network was fitted that way."""
         scores = squeeze_columns((yield from self.predict(task)))
         if scores.ndim == 1:
             return selection.finding(selection.probability(scores))

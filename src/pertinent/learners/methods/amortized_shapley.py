@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from pertinent.results.explanation import Explanation
 
 RANK_WEIGHT = 0.3
-"""Weight of the loss of pairs relative to the mean squared error; with 1 the values become less accurate."""
+"""Weight of the pairwise loss relative to the mean squared error; 1 makes the values less accurate."""
 
 MOST_DISTANCES = 64
-"""Number of distances at which features are compared: all pairs of many features would not fit in memory."""
+"""Number of distances at which features are compared; comparing all pairs would exceed the memory."""
 
 FEW = (1, 2)
-"""Numbers of permutations whose errors are measured for local adaption: one, and one with its reverse."""
+"""Numbers of permutations for which errors are measured: one, and one with its reverse."""
 
 TRIED = 100
 """Number of inputs on which these errors are measured."""
@@ -40,7 +40,7 @@ SHAPLEY = ("exact-shapley", "kernel-shap", "shapley", "shapley-sampling", "tree-
 """Teachers whose scores are Shapley values."""
 
 SPREAD_OF_PREDICTION, SPREAD_OF_MEAN = 1.0, 0.5
-"""Prior standard deviations of the log variances of an input, relative to those of other inputs.
+"""Prior standard deviations of an input's log variances, relative to those of other inputs.
 
 Chosen on 18 fits to texts, wines and products of columns. If the two are too similar, a poor prediction is
 mistaken for a poor mean.
@@ -52,12 +52,12 @@ _STEPS_OF_MEAN = np.linspace(-3, 3, 25)[None]
 
 @dataclass(frozen=True)
 class AmortizedShapleyLearner(ScoreLearner):
-    """Minimises the mean squared error on the teacher's values of all real features (Sec. 5).
+    """Minimises the mean squared error of the teacher's values for all real features (Sec. 5).
 
     Parameters
     ----------
     loss
-        ``"mse"``, or ``"rank"``, which adds RankNet's logistic loss of pairs (Burges et al. 2005): it depends
+        ``"mse"``, or ``"rank"`` to add RankNet's pairwise logistic loss (Burges et al. 2005), which depends
         only on the order of the features.
     """
 
@@ -66,13 +66,14 @@ class AmortizedShapleyLearner(ScoreLearner):
     loss: Literal["mse", "rank"] = "mse"
 
     def targets(self, explanation: Explanation, columns: Sequence[int], label: Any) -> TrainingTargets:
-        """Return the teacher's values, and their variances, 0 if the teacher does not sample."""
+        """Return the teacher's values and their variances, which are 0 if the teacher does not sample."""
         scores, errors = explanation.scores[None], explanation.standard_errors
         errors = None if errors is None else errors[None]
         if len(columns) > 1:
             if explanation.class_scores is None:
                 raise SettingError(
-                    f"`classes` must be 'predicted', because {explanation.method} scores only one class."
+                    f"`classes` must be 'predicted', because the teacher {explanation.method} scores only "
+                    "one class."
                 )
             scores, errors = explanation.class_scores, explanation.class_standard_errors
         squares = np.zeros_like(scores) if errors is None else np.nan_to_num(errors**2)
@@ -105,9 +106,9 @@ class AmortizedShapleyLearner(ScoreLearner):
         return scorer, card
 
     def _sampling_variances(self, context: TrainingContext, examples: TrainingExamples) -> list[list[float]]:
-        """Return the variances (columns,) of the errors of a few permutations, for each number of them."""
+        """Return the error variances (columns,) of means over each small number of permutations."""
         some = examples.pick(context.shuffled(len(examples))[:TRIED])
-        another_seed = (context.seed + 1) % 2**63  # the teacher's draws would appear too accurate
+        another_seed = (context.seed + 1) % 2**63  # the teacher's draws would look too accurate
         samplers = [ShapleySampling(samples=m) for m in FEW]
         sampled = context.fit.explain(some.inputs, samplers, another_seed)
         if sampled.failures:
@@ -122,27 +123,28 @@ class AmortizedShapleyLearner(ScoreLearner):
 class AmortizedShapley(LearnedExplainer):
     r"""Shapley values predicted by a network, :math:`\phi_{AM}(i, \hat y) = W e_i + b` (Sec. 5).
 
-    `fit` makes it. One pass of the network explains an input, and the same input always gets the same scores.
-    With `refine`, permutations of the real features are added to the prediction (Sec. 5.1).
+    Created by `fit`. One forward pass explains an input, and the scores are deterministic. With `refine`,
+    permutations of the actual features are added to the prediction (Sec. 5.1).
 
     Parameters
     ----------
     network
         The fitted network.
     normalize
-        Shift all scores equally, so that they sum to :math:`v(N) - v(\emptyset)`, which costs these two
-        evaluations. A refined explanation is always normalized, except by Alg. 1.
+        Shift all scores equally so that they sum to :math:`v(N) - v(\emptyset)`, which costs two evaluations.
+        A refined explanation is always normalized, except with Alg. 1.
     refine
         Number of permutations for local adaption.
     combine
-        ``"precision"``: the prediction and the mean over the permutations, weighted by their precision, which
-        is estimated from other inputs and from the distance between the two. ``"paper"``: Alg. 1 literally.
+        ``"precision"`` weights the prediction and the mean over the permutations by their precisions,
+        estimated from other inputs and from the distance between the two. ``"paper"`` is Alg. 1 to the
+        letter.
 
     Note
     ----
     Alg. 1 starts the sum over m permutations with the prediction and divides it by m, which gives
-    :math:`\phi_{AM} / m` plus the mean over the permutations: its scores are too large. Both ways to combine
-    are biased by the prediction at any finite m; the bias goes to zero as m grows.
+    :math:`\phi_{AM} / m` plus the mean over the permutations, so its scores are too large. Both settings are
+    biased by the prediction at any finite m; the bias vanishes as m grows.
     """
 
     learner = AmortizedShapleyLearner
@@ -154,7 +156,7 @@ class AmortizedShapley(LearnedExplainer):
 
     @classmethod
     def check_card(cls, card: PlainData) -> None:
-        """Raise an `InputError` if the card lacks the error variances that local adaption needs."""
+        """Raise an `InputError` if the card lacks the error variances needed for local adaption."""
         n_columns = len(card.floats("error_variances", None))
         card.floats("sampling_variances", len(FEW), n_columns)
 
@@ -165,17 +167,18 @@ class AmortizedShapley(LearnedExplainer):
         return replace(self, refine=permutations, combine=combine)
 
     def evaluations(self, n_features: int) -> int:
-        """Return the pass of the network, plus the masks of the permutations or of the normalization."""
+        """Return 1 for the network, plus the masks of the permutations or of the normalization."""
         if self.refine:
             return 1 + (self._sampling.evaluations(n_features) or 0)
         return 3 if self.normalize else 1
 
     def explain(self, task: Task) -> Steps:
-        """Predict, and normalize or adapt to the input if the settings request it."""
+        """Predict, then normalize or adapt to the input if the settings request it."""
         learned_from = self.network.card["learned_from"]["method"]
         if (self.refine or self.normalize) and learned_from not in SHAPLEY:
             raise SettingError(
-                f"`refine` and `normalize` must be off, because this explainer learned from {learned_from}, "
+                "`refine` and `normalize` must be off, because this explainer was trained on "
+                f"{learned_from}, "
                 "whose scores are not Shapley values."
             )
         scores = yield from self.predict(task)
@@ -192,10 +195,10 @@ class AmortizedShapley(LearnedExplainer):
         return Finding(squeeze_columns(scores), squeeze_columns(errors), base_values=sampled.base_values)
 
     def adapt(self, prediction: Floats, mean: Floats, errors: Floats) -> tuple[Floats, Floats | None]:
-        """Combine a prediction with the mean over `refine` permutations, all (columns, features).
+        """Combine a prediction with the mean over `refine` permutations, both (columns, features).
 
-        Return the scores, and their standard errors unless they are those of Alg. 1. `errors` are the
-        standard errors of the mean, NaN if unknown.
+        Return the scores, and their standard errors except for Alg. 1. `errors` are the standard errors of
+        the mean, NaN if unknown.
         """
         if self.combine == "paper":
             return prediction / self.refine + mean, None  # Alg. 1
@@ -206,9 +209,9 @@ class AmortizedShapley(LearnedExplainer):
         return ShapleySampling(samples=self.refine, antithetic=self.combine != "paper")
 
     def _variances(self) -> tuple[Floats, Floats]:
-        """Return the error variances (columns,) of predictions and means over permutations on other inputs.
+        """Return the error variances (columns,) of predictions and permutation means on other inputs.
 
-        Permutations come in pairs of an order and its reverse, with one left over if their number is odd.
+        Permutations come in pairs of an order and its reverse, plus one unpaired if their number is odd.
         """
         of_one, of_pair = np.array(self.network.card["sampling_variances"])
         pairs, odd = divmod(self.refine, 2)
@@ -243,17 +246,17 @@ def pairwise_loss(scores: Tensor, target: Tensor, real: Tensor) -> Tensor:
 def combined(
     prediction: Floats, mean: Floats, errors: Floats, of_prediction: Floats, of_mean: Floats
 ) -> tuple[Floats, Floats]:
-    r"""Return the scores (columns, features) between a prediction and a mean, and their standard errors.
+    r"""Return scores (columns, features) between a prediction and a mean, and their standard errors.
 
-    Both sum to the same. On other inputs their errors have the variances `of_prediction` and `of_mean`
-    (columns,). The variances of this input, a and s, are unknown, but the distance between the two depends on
-    their sum:
+    Both have the same sum. On other inputs their errors have the variances `of_prediction` and `of_mean`
+    (columns,). The variances for this input, a and s, are unknown, but the distance between the two depends
+    on their sum:
 
     .. math:: p(a, s \mid \phi, \bar\phi) \propto p(a)\, p(s)\, (a + s)^{-(d - 1) / 2}
         \exp\Bigl(-\sum_i \frac{(\bar\phi_i - \phi_i)^2}{2 (a + s)}\Bigr)
 
-    with log-normal priors. The weight of the mean is the posterior expectation of :math:`a / (a + s)`: if a
-    prediction is poor the mean has a large weight, even if predictions of other inputs were good.
+    with log-normal priors. The weight of the mean is the posterior expectation of :math:`a / (a + s)`: after
+    a poor prediction the mean has a large weight, even if predictions for other inputs were good.
     """
     columns = list(map(_combined_column, prediction, mean, errors, of_prediction, of_mean))
     return np.array([scores for scores, _ in columns]), np.array([errors for _, errors in columns])
@@ -282,7 +285,7 @@ def _combined_column(
 def error_variances(
     targets: Sequence[TrainingTargets], predicted: Sequence[Floats], *, robust: bool = False
 ) -> Floats:
-    """Return the mean squared error of predicted scores (columns,), minus the variance of the teacher's.
+    """Return the mean squared error of predicted scores (columns,), minus the teacher's error variance.
 
     If `robust`, the median over inputs is used, because the errors of a few failed predictions would dominate
     the mean.
@@ -291,5 +294,5 @@ def error_variances(
     by_input = np.array([((scores - target["scores"]) ** 2).mean(axis=1) for scores, target in pairs])
     raw = np.median(by_input, axis=0) if robust else by_input.mean(axis=0)
     noise = np.mean([target["variances"].mean(axis=1) for target in targets], axis=0)
-    # At least a tenth: the difference of two uncertain numbers may be near zero by chance.
+    # At least a tenth, because the difference of two uncertain numbers may be near zero by chance.
     return np.asarray(np.maximum(raw - noise, raw / 10))

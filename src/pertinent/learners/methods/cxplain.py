@@ -1,4 +1,4 @@
-"""CXPlain: the share of each feature in the model's loss, predicted by a network."""
+"""CXPlain: the share of each feature in reducing the model's loss, predicted by a network."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from pertinent.results.explanation import Explanation
 
 EPSILON = 1e-7
-"""Smallest increase of the loss: a decrease without a feature counts as no increase."""
+"""Smallest increase of the loss; a decrease without a feature counts as no increase."""
 
 
 @dataclass(frozen=True)
 class CXPlainLearner(ScoreLearner):
-    r"""Minimises the divergence of the predicted shares from the shares of the increase of the loss (Eqn. 5).
+    r"""Minimises the divergence between predicted and actual shares of the increase of the loss (Eqn. 5).
 
     .. math:: \omega_i = \frac{\Delta\varepsilon_i}{\sum_j \Delta\varepsilon_j}, \quad
         \Delta\varepsilon_i = L(y, f(x_{N \setminus i})) - L(y, f(x))
 
-    The loss is the cross-entropy, or the squared error of plain values. Without labels, y is the prediction.
+    The loss is the cross-entropy, or the squared error for plain values. Without labels, y is the prediction.
     """
 
     spec = LearnerSpec("leave-one-out", classes=("predicted",), scales=("natural",), labels=True)
@@ -39,7 +39,7 @@ class CXPlainLearner(ScoreLearner):
         """Return the share of each feature in the increase of the loss (1, features)."""
         if explanation.method != "leave-one-out" or explanation.class_scores is None:
             raise SettingError(
-                f"`teacher_explanations` must be of leave-one-out, but are of {explanation.method}."
+                f"`teacher_explanations` must be from leave-one-out, but are from {explanation.method}."
             )
         without = explanation.prediction.values - explanation.class_scores.T
         answers = np.vstack([explanation.prediction.values, without])
@@ -54,7 +54,7 @@ class CXPlainLearner(ScoreLearner):
         return {"shares": (increase / increase.sum())[None]}
 
     def deviation(self, targets: Sequence[TrainingTargets]) -> Floats:
-        """Return 1: the scores are logits, which need no unit."""
+        """Return 1, because the scores are logits and have no unit."""
         return np.ones(1)
 
     def compute_loss(
@@ -73,18 +73,20 @@ def _number(label: Any) -> float:
     except (TypeError, ValueError):
         number = math.nan
     if not math.isfinite(number):
-        raise SettingError(f"`labels` must be finite numbers for a model of values, but got {label!r}.")
+        raise SettingError(
+            f"`labels` must be finite numbers for a model with plain values, but got {label!r}."
+        )
     return number
 
 
 @learned.register("cxplain")
 @dataclass(frozen=True)
 class CXPlain(LearnedExplainer):
-    """The contribution of each feature to the accuracy of the model, predicted by a network.
+    """The contribution of each feature to the model's accuracy, predicted by a network.
 
-    `fit` makes it. Scores are shares: they are not negative, and sum to 1. They measure how much the loss
-    grows without a feature, not which class the feature supports. A feature that opposes the true class has a
-    share near 0.
+    Created by `fit`. Scores are shares: they are not negative and sum to 1. They measure how much the loss
+    increases without a feature, not which class the feature supports. A feature that opposes the true class
+    has a share near 0.
 
     Parameters
     ----------
@@ -98,5 +100,5 @@ class CXPlain(LearnedExplainer):
     summary = "shares of the model's loss, predicted by a network"
 
     def explain(self, task: Task) -> Steps:
-        """Predict the shares, whose logits are the network's outputs."""
+        """Predict the shares as the softmax of the network's outputs."""
         return Finding(softmax((yield from self.predict(task)))[0])

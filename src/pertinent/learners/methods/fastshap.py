@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 class CoalitionValues(Explainer):
     """The model's answers to coalitions drawn from the Shapley kernel, in pairs of a mask and its complement.
 
-    They are in the finding's details; its scores divide the gain equally. Sizes are covered completely as far
-    as the samples allow; the other coalitions are a weighted sample.
+    The answers are in the finding's details; its scores divide the gain equally. Sizes are enumerated
+    exhaustively while the samples allow; the other coalitions are a weighted sample.
 
     Parameters
     ----------
     samples
-        Number of masks besides the empty and the full one.
+        Number of masks in addition to the empty and the full one.
     surrogate
-        Ask the model only about the whole input: fastshap then trains a surrogate, which is asked about the
-        coalitions.
+        Evaluate the model only on the whole input: fastshap then trains a surrogate, which is evaluated on
+        the coalitions.
     """
 
     name = "coalition-values"
@@ -51,11 +51,11 @@ class CoalitionValues(Explainer):
     surrogate: bool = False
 
     def evaluations(self, n_features: int) -> int:
-        """Return the samples, the empty and the full mask; with a surrogate only the full mask."""
+        """Return the number of samples plus 2 for the empty and full mask; with a surrogate, only 1."""
         return 1 if self.surrogate else int(min(self.samples + 2, 2**n_features))
 
     def explain(self, task: Task) -> Steps:
-        """Ask for the coalitions."""
+        """Evaluate the coalitions."""
         d = task.n_features
         if self.surrogate:
             whole = yield Values(full_mask(d))
@@ -68,7 +68,7 @@ class CoalitionValues(Explainer):
         return Finding(np.repeat(gain / d, d, axis=1), base_values=ends[0], details=details)
 
     def draw(self, d: int, rng: np.random.Generator) -> tuple[Masks, Floats]:
-        """Return coalitions (n, d) and their weights (n,), which sum to 1; a single feature has none."""
+        """Return coalitions (n, d) and weights (n,) that sum to 1; a single feature has no coalitions."""
         if d == 1:
             return np.zeros((0, 1), np.bool_), np.zeros(0)
         drawn = draw_coalitions(d, self.samples // 2, rng)
@@ -77,7 +77,7 @@ class CoalitionValues(Explainer):
 
 @dataclass(frozen=True)
 class FastShapLearner(ScoreLearner):
-    r"""Minimises the weighted squared error whose minimum is at the Shapley values (Eqn. 5).
+    r"""Minimises the weighted squared error, whose minimum is at the Shapley values (Eqn. 5).
 
     .. math:: \mathbb{E}_{x} \mathbb{E}_{y} \mathbb{E}_{S \sim p}
         \Bigl(v_{x,y}(S) - v_{x,y}(\emptyset) - \sum_{i \in S} \phi_i(x, y; \theta)\Bigr)^2
@@ -87,9 +87,9 @@ class FastShapLearner(ScoreLearner):
     Parameters
     ----------
     fresh
-        Draw new coalitions in every step and ask the model about them, as the paper does: each epoch costs as
-        many evaluations as the teacher. Otherwise those of the teacher are used in all epochs. A surrogate is
-        asked in place of the model, which costs no evaluations.
+        Draw new coalitions in every step and evaluate the model on them, as in the paper: each epoch then
+        costs as many evaluations as the teacher. Otherwise the teacher's coalitions are used in all epochs. A
+        surrogate replaces the model at no cost in evaluations.
     """
 
     spec = LearnerSpec(CoalitionValues())
@@ -100,8 +100,9 @@ class FastShapLearner(ScoreLearner):
         details = explanation.details
         if not {"masks", "weights", "values", "ends"} <= details.keys():
             raise SettingError(
-                f"`teacher_explanations` must be those of {CoalitionValues.name} from an earlier fit of "
-                f"fastshap, but are of {explanation.method}."
+                "`teacher_explanations` must come from an earlier fit of fastshap "
+                f"({CoalitionValues.name}), but "
+                f"are from {explanation.method}."
             )
         ends = np.array(details["ends"])[:, list(columns)]
         values = np.array(details["values"]).reshape(len(details["masks"]), len(explanation.classes))
@@ -115,7 +116,7 @@ class FastShapLearner(ScoreLearner):
         }
 
     def train(self, context: TrainingContext) -> tuple[Any, dict[str, Any]]:
-        """Train the network; if the teacher asked no coalitions, first a surrogate, which answers them."""
+        """Train the network, and first a surrogate if the teacher evaluated no coalitions."""
         teacher = _teacher(context)
         if not teacher.surrogate:
             return super().train(context)
@@ -131,8 +132,9 @@ class FastShapLearner(ScoreLearner):
         for e, (masks, weights), values in zip(context.explanations, drawn, answers, strict=True):
             if "whole" not in e.details:
                 raise SettingError(
-                    f"`teacher_explanations` must be of {CoalitionValues.name} with surrogate=True, but are "
-                    f"of {e.method} with other settings."
+                    f"`teacher_explanations` must be from {CoalitionValues.name} with surrogate=True, but "
+                    "are "
+                    f"from {e.method} with different settings."
                 )
             ends = np.array([description["base_values"], e.details["whole"]])
             explanations.append(replace(e, details=coalition_details(masks, weights, values, ends)))
@@ -140,7 +142,7 @@ class FastShapLearner(ScoreLearner):
         return scorer, {**card, "surrogate": description}
 
     def step_targets(self, batch: TrainingBatch, context: TrainingContext) -> Mapping[str, Tensor]:
-        """Return the teacher's coalitions; if `fresh`, new ones with the model's answers to them."""
+        """Return the teacher's coalitions; if `fresh`, new coalitions with the model's answers."""
         if not self.fresh:
             return batch.targets
         import torch
@@ -171,7 +173,7 @@ class FastShapLearner(ScoreLearner):
     def compute_loss(
         self, scores: Tensor, targets: Mapping[str, Tensor], real: Tensor, deviation: Tensor
     ) -> Tensor:
-        """Return the squared error weighted by the kernel, averaged over inputs and columns."""
+        """Return the kernel-weighted squared error, averaged over inputs and columns."""
         gap = targets["total"] - scores.sum(-1)
         scores = scores + (gap / real.sum(-1, keepdim=True))[..., None] * real[:, None]  # Eqn. 6
         explained = targets["masks"] @ scores.transpose(1, 2)
@@ -182,24 +184,22 @@ class FastShapLearner(ScoreLearner):
 @learned.register("fastshap")
 @dataclass(frozen=True)
 class FastShap(LearnedExplainer):
-    r"""Shapley values predicted by a network that was fitted to the model's answers to coalitions.
+    r"""Shapley values predicted by a network fitted to the model's answers to coalitions.
 
-    `fit` makes it. All scores are shifted equally to sum to :math:`v(N) - v(\emptyset)` (Eqn. 6), in training
-    and after, which costs these two evaluations.
+    Created by `fit`. All scores are shifted equally to sum to :math:`v(N) - v(\emptyset)` (Eqn. 6), in
+    training and afterwards, which costs two evaluations.
 
     Parameters
     ----------
     network
         The fitted network.
 
-    Note
-    ----
-    By default the model is asked once about a fixed set of coalitions of each input. The paper draws new ones
-    in every step (``fresh=True``), and asks a surrogate in place of the model (``surrogate=True``): a network
-    that was trained to predict the model's answer to the whole input from some of its features. Its values
-    are those of another game, :math:`\mathbb{E}[f(x) \mid x_S]`, in which the removal has no effect: scores
-    then sum to the model's answer minus the surrogate's mean answer to no features. The surrogate is a copy
-    of a transformer, or a small network, and is not kept.
+    Note ---- By default the model is evaluated once on a fixed set of coalitions of each input. The paper
+    draws new ones in every step (``fresh=True``) and evaluates a surrogate instead of the model
+    (``surrogate=True``): a network trained to predict the model's answer to the whole input from some of its
+    features. Its values are those of another game, :math:`\mathbb{E}[f(x) \mid x_S]`, in which the removal
+    has no effect; scores then sum to the model's answer minus the surrogate's mean answer to no features. The
+    surrogate is a copy of a transformer or a small network, and is discarded after training.
     """
 
     learner = FastShapLearner
@@ -208,7 +208,7 @@ class FastShap(LearnedExplainer):
 
     @classmethod
     def check_card(cls, card: PlainData) -> None:
-        """Raise an `InputError` if the description of a surrogate lacks its base values."""
+        """Raise an `InputError` if the card describes a surrogate without base values."""
         if "surrogate" in card:
             PlainData(card.mapping("surrogate"), "surrogate").floats("base_values", None)
 
@@ -219,11 +219,11 @@ class FastShap(LearnedExplainer):
         return None if description is None else np.array(description["base_values"])
 
     def evaluations(self, n_features: int) -> int:
-        """Return the pass of the network, the full mask, and without a surrogate the empty mask."""
+        """Return 1 for the network, 1 for the full mask, and without a surrogate 1 for the empty mask."""
         return 3 if self._base_values is None else 2
 
     def explain(self, task: Task) -> Steps:
-        """Predict, and normalize."""
+        """Predict and normalize."""
         scores, base_values = (yield from self.predict(task)), self._base_values
         if base_values is None:
             return (yield from self.normalize_scores(task, scores))
@@ -234,7 +234,7 @@ class FastShap(LearnedExplainer):
 
 
 def coalition_details(masks: Masks, weights: Floats, values: Floats, ends: Floats) -> dict[str, Any]:
-    """Return coalitions, their weights, the answers to them, and those to the empty and full mask."""
+    """Return coalitions, weights and answers, and the answers to the empty and the full mask."""
     return {
         "masks": [np.packbits(mask).tobytes().hex() for mask in masks],
         "weights": weights.tolist(),

@@ -1,4 +1,4 @@
-"""INVASE: the features to select, and their number, learned by an actor and a critic."""
+"""INVASE: which and how many features to select, learned by an actor and a critic."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class INVASELearner(SelectionLearner):
-    r"""Trains a selector π, a predictor that sees the selected features, and a baseline that sees all.
+    r"""Trains a selector π, a predictor that sees selected features, and a baseline that sees all features.
 
     The selector follows the policy gradient of
 
     .. math:: \mathbb{E}_{s \sim \pi(x)} [\mathrm{CE}(y, f^\phi(x \odot s)) - \mathrm{CE}(y, f^\gamma(x))]
         + \lambda \, \mathbb{E} \|s\|_0 / d
 
-    where y is the model's decision. The selection s is not relaxed: no gradient flows through it.
+    where y is the model's decision. The selection s is not relaxed, so no gradient flows through it.
 
     Parameters
     ----------
     penalty
-        λ, the cost of selecting all features, divided equally among them.
+        λ, the cost of selecting all features, shared equally among them.
     subsets
-        The features that the predictor learns from: ``"random"`` ones, or the ``"selected"`` ones as in the
-        paper, where the choice of features can encode the decision.
+        Features that the predictor learns from: ``"random"``, or ``"selected"`` as in the paper, where the
+        choice of features can encode the decision.
     """
 
     answering = "selector"
@@ -48,7 +48,7 @@ class INVASELearner(SelectionLearner):
     subsets: Subsets = "random"
 
     def networks(self) -> Layouts:
-        """Return the selector, x → logits of π, the predictor and the baseline."""
+        """Return the selector (x → logits of π), the predictor and the baseline."""
         return {
             "selector": ScoringNetwork(),
             "predictor": ApproximatingNetwork(),
@@ -56,7 +56,7 @@ class INVASELearner(SelectionLearner):
         }
 
     def compute_loss(self, batch: SelectionBatch) -> Tensor:
-        """Return the sum of the losses of all three networks, which share no weights."""
+        """Return the sum of the three networks' losses; they share no weights."""
         logits, real = batch.scores("selector")[:, 0], batch.real
         selected = (uniform_like(logits) < logits.sigmoid()) & real
         decided = one_hot(batch.predictions)
@@ -72,9 +72,9 @@ class INVASELearner(SelectionLearner):
 @learned.register("invase")
 @dataclass(frozen=True)
 class INVASE(LearnedExplainer):
-    """The probability π of every feature to be selected.
+    """The probability π of each feature being selected.
 
-    `fit` makes it, and asks the model only about whole inputs. Features above one half are selected.
+    Created by `fit`, which evaluates the model only on whole inputs. Features above 0.5 are selected.
 
     Parameters
     ----------
@@ -83,8 +83,8 @@ class INVASE(LearnedExplainer):
 
     Note
     ----
-    As in the paper's code, λ is the cost of all features together, so that it means the same for few and for
-    many. Its gradient is exact instead of sampled.
+    As in the paper's code, λ is the cost of all features together, so its meaning does not depend on their
+    number. Its gradient is exact instead of sampled.
     """
 
     learner = INVASELearner
@@ -93,7 +93,7 @@ class INVASE(LearnedExplainer):
     traits = replace(LearnedExplainer.traits, meaning="magnitude")
 
     def explain(self, task: Task) -> Steps:
-        """Predict the probabilities, whose logits are the network's outputs."""
+        """Predict the probabilities as the sigmoid of the network's outputs."""
         return selection.finding(selection.probability((yield from self.predict(task))[0]))
 
 

@@ -28,7 +28,7 @@ ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class MAGNExLearner(SelectionLearner):
-    r"""Trains an explainer E that gives every feature a probability to be kept, by REINFORCE (Eqn. 11).
+    r"""Trains an explainer E that predicts each feature's probability of being kept, by REINFORCE (Eqn. 11).
 
     .. math:: \nabla_\theta J = \mathbb{E}_{\tau \sim \pi_\theta}
         [\nabla_\theta \log P(\tau | i; \theta) \, (q(\tau) - b)]
@@ -36,15 +36,15 @@ class MAGNExLearner(SelectionLearner):
     Parameters
     ----------
     least_sufficiency
-        v of Eqn. 6: masks with a larger sufficiency are better the more features they remove.
+        v of Eqn. 6: among masks with a larger sufficiency, those that remove more features are better.
     baseline
-        b: the ``"moving-average"`` of q over earlier steps, as in the paper; or ``"leave-one-out"``, the mean
-        over the other masks of the same input (Kool et al. 2019).
+        b: ``"moving-average"`` for the average of q over earlier steps, as in the paper; or
+        ``"leave-one-out"`` for the mean over the input's other masks (Kool et al. 2019).
     samples
-        Number of masks per input in a step. More masks with a smaller `batch_size` give a gradient of smaller
+        Number of masks per input in a step. More masks with a smaller `batch_size` give a gradient with lower
         variance for the same number of evaluations.
     initial_probability
-        Initial probability of keeping a feature: large enough for most masks to preserve the model's answer.
+        Initial probability of keeping a feature; large enough for most masks to preserve the model's answer.
     """
 
     spec = replace(SelectionLearner.spec, outputs=("class", "label", "overlap"))
@@ -63,17 +63,17 @@ class MAGNExLearner(SelectionLearner):
             require(self.samples > 1, "samples", "at least 2 for a leave-one-out baseline", self.samples)
 
     def networks(self) -> Layouts:
-        """Return E, on the model's hidden states if it has them (Fig. 2)."""
+        """Return E, applied to the model's hidden states if it has them (Fig. 2)."""
         return {"explainer": ScoringNetwork(hidden=True)}
 
     def targets(self, explanation: Explanation, columns: Sequence[int], label: Any) -> TrainingTargets:
-        """Return the answer to the whole input; a plain value must be an overlap with it."""
+        """Return the answer to the whole input; a plain value must be an overlap."""
         if explanation.output.kind == "value":
             _check_overlap(explanation.prediction.values)
         return super().targets(explanation, columns, label)
 
     def compute_loss(self, batch: SelectionBatch) -> Tensor:
-        """Compute the negative of Eqn. 11: draw masks, ask the model about them, and rate each of them."""
+        """Return the negative of Eqn. 11: draw masks, evaluate the model on them, and rate each mask."""
         logits = logits_of(batch.scores("explainer"), self.initial_probability)[:, None]
         real = batch.real[:, None]
         drawn = uniform_like(logits.expand(-1, self.samples, -1))
@@ -88,14 +88,14 @@ class MAGNExLearner(SelectionLearner):
         return (logits_of(scores, self.initial_probability) > log(THRESHOLD / (1 - THRESHOLD))) & real
 
     def quality(self, answers: Tensor, kept: Tensor, real: Tensor, predictions: Tensor) -> Tensor:
-        """Return the quality q of Eqn. 6: the sufficiency of a mask, plus its sparsity if sufficient."""
+        """Return the quality q of Eqn. 6: a mask's sufficiency, plus its sparsity if it is sufficient."""
         su, sp = sufficiency(answers, predictions), share_removed(kept, real)
         return su + sp * (su > self.least_sufficiency)
 
     def described(
         self, answers: Tensor, kept: Tensor, real: Tensor, predictions: Tensor
     ) -> dict[str, Tensor]:
-        """Return the two parts of the quality."""
+        """Return the two terms of the quality."""
         su, sp = sufficiency(answers, predictions), share_removed(kept, real)
         return {"sufficiency": su, "share_removed": sp}
 
@@ -123,46 +123,45 @@ class MAGNExLearner(SelectionLearner):
 class MAGNEx(LearnedExplainer):
     """The probability :math:`s_j` that a feature belongs to a sufficient set (Eqn. 1).
 
-    `fit` makes it for any model, using only the model's answers. Features above one half are selected (Eqn.
-    3): their number is `details["selected"]`, and the share of the others is what the paper calls sparsity.
+    Created by `fit` for any model, using only the model's answers. Features above 0.5 are selected (Eqn. 3):
+    their number is `details["selected"]`, and the share of unselected features is what the paper calls
+    sparsity.
 
     Parameters
     ----------
     network
         The fitted network.
 
-    Note
-    ----
-    Sufficiency (Eqn. 7) is at most 1, even if the model is more certain with fewer features. The default
-    baseline is not that of the paper but the mean over other masks of the same input, which reduces the
-    variance of the gradient.
+    Note ---- Sufficiency (Eqn. 7) is at most 1, even if the model is more certain with fewer features. Unlike
+    in the paper, the default baseline is the mean over the input's other masks, which reduces the variance of
+    the gradient.
     """
 
     learner = MAGNExLearner
     paper = "MAGNEx, Eqns. 1–11"
-    summary = "the probability that a feature is among those that are enough, by REINFORCE"
+    summary = "the probability that a feature belongs to a sufficient set, by REINFORCE"
     traits = replace(LearnedExplainer.traits, meaning="magnitude")
 
     @classmethod
     def check_card(cls, card: PlainData) -> None:
-        """Raise an `InputError` unless the card has the initial probability, which scores depend on."""
+        """Raise an `InputError` unless the card has the initial probability, on which scores depend."""
         initial = PlainData(card.mapping("settings"), "settings").number("initial_probability")
         expect(0 < initial < 1, "initial_probability", "above 0 and below 1", initial)
 
     def explain(self, task: Task) -> Steps:
-        """Predict the probabilities, relative to the initial one."""
+        """Predict the probabilities, relative to the initial probability."""
         finding = yield from super().explain(task)
         initial = self.network.card["settings"]["initial_probability"]
         return selection.finding(selection.probability(logits_of(finding.scores, initial)))
 
 
 def logits_of(scores: Any, initial: float) -> Any:
-    """Return the logits (rows, width) of scores (rows, 1, width); a zero score means `initial`."""
+    """Return the logits (rows, width) of scores (rows, 1, width); a score of zero means `initial`."""
     return (scores if scores.ndim == 1 else scores[:, 0]) + log(initial / (1 - initial))
 
 
 def sufficiency(answers: Tensor, predictions: Tensor) -> Tensor:
-    """Return the sufficiency su of Eqn. 7, at most 1, of answers (…, columns); for overlaps, the overlap."""
+    """Return the sufficiency su of Eqn. 7 (at most 1) of answers (…, columns); for overlaps, the overlap."""
     predicted = predictions.argmax(-1, keepdim=True)
     lost = predictions.gather(-1, predicted) - answers.gather(-1, predicted)
     return (1 - lost[..., 0]).clamp(max=1.0)

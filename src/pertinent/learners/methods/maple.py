@@ -26,21 +26,19 @@ class MapleLearner(Learner):
     .. math:: w(x_i, x) = \sum_k \frac{[x_i \text{ is in the leaf of } x \text{ in tree } k]}
         {\text{rows in that leaf}}
 
-    and a linear model is fitted to the weighted rows (SILO). It uses the columns that reduce the impurity
-    most at the roots of the trees (DStump), in the number that best predicts the validation inputs.
+    and a linear model is fitted to the weighted rows (SILO). It uses the columns with the largest impurity
+    decrease at the roots of the trees (DStump), as many as best predict the validation inputs.
 
     Parameters
     ----------
     trees, leaf, share
         Number of trees, smallest number of rows in a leaf, and share of columns considered for a split.
     alpha
-        The ridge penalty of the linear model.
+        Ridge penalty of the linear model.
 
-    Note
-    ----
-    Columns are standardised. One forest serves all columns of the model's answers. The defaults are those of
-    the authors' code, which scores a root by its impurity before the split; here it is scored by the decrease
-    of impurity, as DStump is defined.
+    Note ---- Columns are standardised. One forest serves all columns of the model's answers. The defaults are
+    those of the authors' code, which scores a root by its impurity before the split; here it is scored by the
+    decrease of impurity, following the definition of DStump.
     """
 
     spec = LearnerSpec(PredictionTeacher(), classes=("all",), scales=("natural",), modalities=("table",))
@@ -50,7 +48,7 @@ class MapleLearner(Learner):
     alpha: Positive = 0.001
 
     def train(self, context: TrainingContext) -> tuple[Any, dict[str, Any]]:
-        """Grow the forest, and choose the columns."""
+        """Grow the forest and choose the columns."""
         from pertinent.learners.networks.forest_scorer import grow_forest
 
         examples = context.examples(lambda explanation, *_: {"predictions": explanation.prediction.values})
@@ -60,10 +58,10 @@ class MapleLearner(Learner):
 @learned.register("maple")
 @dataclass(frozen=True)
 class Maple(LearnedExplainer):
-    """The coefficients of a linear model of the answers to rows around the input, for table rows.
+    """The coefficients of a linear model fitted to the answers around the input, for table rows.
 
-    `fit` makes it. The score of a number is the change of the answer per standard deviation; the score of a
-    category is the coefficient of the row's category. It is not the feature's contribution to the answer.
+    Created by `fit`. The score of a number is the change of the answer per standard deviation; the score of a
+    category is the coefficient of the row's category. Scores are not contributions to the answer.
 
     Parameters
     ----------
@@ -75,7 +73,7 @@ class Maple(LearnedExplainer):
 
     learner = MapleLearner
     paper = "Plumb et al. 2018"
-    summary = "a linear model of the rows that a forest finds alike"
+    summary = "a linear model of the rows that a forest considers similar"
     absolute: bool = False
 
     def explain(self, task: Task) -> Steps:

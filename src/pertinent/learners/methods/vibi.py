@@ -1,4 +1,4 @@
-"""VIBI: few features that predict the model's decision, and reveal little else about the input."""
+"""VIBI: a few features that predict the model's decision and reveal little else about the input."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class VIBILearner(SubsetLearner):
-    r"""Trains an explainer and an approximator q together, on the bound of the information bottleneck.
+    r"""Trains an explainer and an approximator q jointly on the bound of the information bottleneck.
 
     .. math:: \min \; \mathbb{E}_x \mathbb{E}_z [-\log q(y \mid x \odot z)]
         + \beta \, \mathbb{E}_x D_{KL}(p(z \mid x) \,\|\, r(z))
@@ -27,20 +27,21 @@ class VIBILearner(SubsetLearner):
     Parameters
     ----------
     k
-        Number of features selected in each input, also in training; by default 10, but at most half of them.
+        Number of features selected per input, also in training; by default 10, but at most half of the
+        features.
     beta
         Weight of compression: the larger it is, the less the selection reveals about x.
     temperature
-        The temperature of the relaxed samples.
+        Temperature of the relaxed samples.
     subsets
-        The features that q learns from: ``"random"`` ones, or the ``"selected"`` ones as in the paper, where
-        the choice of features can encode the decision.
+        Features that q learns from: ``"random"``, or ``"selected"`` as in the paper, where the choice of
+        features can encode the decision.
     """
 
     beta: NotNegative = 1e-3
 
     def compute_loss(self, batch: SelectionBatch) -> Tensor:
-        """Return the sum of both parts of the bound."""
+        """Return the sum of both terms of the bound."""
         logits, k = batch.scores("explainer")[:, 0], self.n_selected(batch.real)
         kept = relaxed_subset(logits, batch.real, k, self.temperature)
         informed = approximation_loss(batch, kept, one_hot(batch.predictions), self.subsets)
@@ -50,9 +51,9 @@ class VIBILearner(SubsetLearner):
 @learned.register("vibi")
 @dataclass(frozen=True)
 class VIBI(SubsetExplainer):
-    """The probability that a feature is drawn as informative about the decision and little else.
+    """The probability of drawing each feature as informative about the decision and little else.
 
-    `fit` makes it, and asks the model only about whole inputs.
+    Created by `fit`, which evaluates the model only on whole inputs.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ class VIBI(SubsetExplainer):
 
     learner = VIBILearner
     paper = "Bang et al. 2021"
-    summary = "the features that tell the decision and little else, by a network"
+    summary = "the features that reveal the decision and little else, by a network"
 
 
 def divergence_from_uniform(logits: Tensor, real: Tensor) -> Tensor:

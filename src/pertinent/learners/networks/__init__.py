@@ -1,1 +1,1 @@
-"""Networks of learned explainers, one file for each kind of input."""
+"""Networks of learned explainers, one file per kind of input."""

@@ -1,4 +1,4 @@
-"""The forest of MAPLE, which weights training rows for a linear model around an input, and its training."""
+"""MAPLE's forest, which weights training rows for a linear model around an input, and its training."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pertinent.learners.network_trainer import TrainingExamples
 
 MEASURED = 500
-"""Largest number of validation rows on which the number of used columns is chosen."""
+"""Largest number of validation rows used to choose the number of columns."""
 
 _BUFFERS = {
     "numbers": torch.int64,
@@ -36,29 +36,29 @@ _BUFFERS = {
 
 
 class ForestScorer(RowScorer):
-    """Scores columns by the coefficients of a linear model, fitted to training rows around each input.
+    """Scores columns by the coefficients of a linear model fitted to the training rows around each input.
 
-    The weight of a training row is Σ 1 / (rows in the leaf) over the trees in which it shares the input's
-    leaf. The score of a number is its coefficient per standard deviation; the score of a category is the
+    The weight of a training row is Σ 1 / (rows in the leaf) over the trees where it shares the input's leaf.
+    The score of a number is its coefficient per standard deviation; the score of a category is the
     coefficient of the row's category.
 
     Attributes
     ----------
     numbers, thresholds, branches
-        The number that each node (trees, nodes) compares, the threshold, and the next nodes (trees, nodes, 2)
-        if the number is not larger and if it is larger; a leaf is its own next node.
+        For each node (trees, nodes): the index of the number to compare, its threshold, and the next nodes
+        (trees, nodes, 2) for a number that is not larger and one that is; a leaf is its own next node.
     leaves
-        The leaf of each training row (rows, trees).
+        Leaf of each training row (rows, trees).
     rows, answers
-        The training rows as the linear model sees them, and the model's answers to them (rows, columns).
+        The encoded training rows, and the model's answers to them (rows, columns).
     used
-        The encoded numbers that the linear model sees.
+        Indices of the encoded numbers that the linear model uses.
     depth
-        Number of steps after which a leaf is reached in every tree.
+        Number of steps after which every tree has reached a leaf.
     owner
-        The column that each encoded number belongs to.
+        Column that each encoded number belongs to.
     alpha
-        The ridge penalty of the linear model.
+        Ridge penalty of the linear model.
     """
 
     kind = "forest"
@@ -80,14 +80,14 @@ class ForestScorer(RowScorer):
         self.plant({name: torch.zeros(0, dtype=dtype) for name, dtype in _BUFFERS.items()}, 0, 0.0)
 
     def plant(self, arrays: Mapping[str, torch.Tensor], depth: int, alpha: float) -> None:
-        """Set the forest; `arrays` are the attributes by name."""
+        """Set the forest; `arrays` are the attributes, by name."""
         self.depth, self.alpha = depth, alpha
         for name, array in arrays.items():
             self.register_buffer(name, array)
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], n_columns: int) -> Self:
-        """Make a forest of the same size."""
+        """Create a forest of the same size."""
         forest = super().from_config(config, n_columns)
         sizes = config["sizes"].items()
         arrays = {name: torch.zeros(size, dtype=_BUFFERS[name]) for name, size in sizes}
@@ -96,18 +96,18 @@ class ForestScorer(RowScorer):
         return forest
 
     def configuration(self) -> dict[str, Any]:
-        """Return the columns, and the size of the forest."""
+        """Return the columns and the size of the forest."""
         sizes = {name: list(buffer.shape) for name, buffer in self.named_buffers() if name != "deviation"}
         return {**super().configuration(), "depth": self.depth, "alpha": self.alpha, "sizes": sizes}
 
     def forward(self, **options: Any) -> torch.Tensor:
-        """Return coefficients (rows, columns of the table, columns of the model)."""
+        """Return coefficients (rows, table columns, model columns)."""
         encoded = options["encoded"].double()
         slopes: torch.Tensor = encoded.new_zeros(len(encoded), len(self.owner), len(self.deviation))
         slopes[:, self.used] = self.local(encoded, self.weights(encoded))[0]
         selected = (
             encoded.clone()
-        )  # of categories and missing numbers, only the coefficients of the row count
+        )  # for categories and missing numbers, only the row's own coefficient counts
         selected[:, self._numeric] = 1 - encoded[:, self._numeric + 1]
         owner = self.owner.to(encoded.device)[None, :, None].expand_as(slopes)
         scores = slopes.new_zeros(len(encoded), len(self.columns), len(self.deviation))
@@ -116,7 +116,7 @@ class ForestScorer(RowScorer):
     def local(
         self, encoded: torch.Tensor, weights: Sequence[torch.Tensor]
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the coefficients (rows, used, columns) of the linear model at each row, and predictions."""
+        """Return the linear model's coefficients (rows, used, columns) around each row, and predictions."""
         equations = [self._normal_equations(row) for row in weights]
         matrix, right, centre, mean = map(torch.stack, zip(*equations, strict=True))
         penalty = self.alpha * torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
@@ -125,15 +125,15 @@ class ForestScorer(RowScorer):
         return slopes, mean + (offset[:, None] @ slopes)[:, 0]
 
     def weights(self, encoded: torch.Tensor) -> list[torch.Tensor]:
-        """Return the weights of the training rows around each of these rows."""
+        """Return the weights of the training rows around each row."""
         weights = []
-        for leaves in self.leaves_of(encoded):  # one by one, because there may be very many training rows
+        for leaves in self.leaves_of(encoded):  # one by one: there may be many training rows
             is_shared = (self.leaves == leaves).to(encoded.dtype)
             weights.append(is_shared @ (1 / is_shared.sum(dim=0)))
         return weights
 
     def _normal_equations(self, weights: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Return XᵀWX and XᵀWy about their weighted means, and these means."""
+        """Return XᵀWX and XᵀWy, centred by weighted means, and the means."""
         near = weights > 0
         rows, answers, weights = self.rows[near], self.answers[near], weights[near]
         centre, mean = weights @ rows / weights.sum(), weights @ answers / weights.sum()
@@ -152,7 +152,7 @@ class ForestScorer(RowScorer):
 
 
 def _check_nodes(scorer: ForestScorer, _: Any) -> None:
-    """Raise an error if a loaded forest refers to nodes or numbers that do not exist."""
+    """Raise an error if a loaded forest refers to nonexistent nodes or numbers."""
     for name, indices, n in (
         ("numbers", scorer.numbers, len(scorer.owner)),
         ("branches", scorer.branches, scorer.numbers.shape[1]),
@@ -164,7 +164,7 @@ def _check_nodes(scorer: ForestScorer, _: Any) -> None:
 def grow_forest(
     learner: MapleLearner, model: Model, training: TrainingExamples, validation: TrainingExamples, seed: int
 ) -> tuple[ForestScorer, dict[str, Any]]:
-    """Grow a forest on the training rows, and use the columns that best predict the validation rows."""
+    """Grow a forest on the training rows, and choose the columns that best predict the validation rows."""
     validation = validation.pick(np.arange(min(len(validation), MEASURED)))
     both = training, validation
     answers, expected = (np.array([t["predictions"] for t in part.targets]) for part in both)
@@ -176,7 +176,7 @@ def grow_forest(
         max_features=learner.share,
         random_state=int(generator(seed, "forest").integers(2**32)),
     )
-    # Splits are chosen among a share of the numbers, which must not include constant ones.
+    # Splits are chosen among a share of the numbers, so constant numbers must be excluded.
     varying = np.flatnonzero(np.ptp(rows, axis=0))
     varying = varying if len(varying) else np.arange(1)
     forest.fit(rows[:, varying], answers[:, 0] if answers.shape[1] == 1 else answers)
@@ -186,7 +186,7 @@ def grow_forest(
     depth = max(tree.max_depth for tree in trees)
 
     def plant(n: int) -> None:
-        """Let the linear model use the n most important columns."""
+        """Make the linear model use the n most important columns."""
         used = np.isin(scorer.owner.numpy(), order[:n])
         used_arrays = arrays | {"rows": rows[:, used].astype(np.float64), "used": used}
         tensors = {name: torch.from_numpy(np.ascontiguousarray(a)) for name, a in used_arrays.items()}

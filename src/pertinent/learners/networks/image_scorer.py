@@ -49,7 +49,7 @@ class ImageScorer(Scorer):
     def from_model(
         cls, model: Model, inputs: Sequence[Input], n_columns: int, **options: bool
     ) -> ImageScorer:
-        """Return a scorer that standardises the values of each channel."""
+        """Return a scorer that standardises each channel."""
         images = [_image(input).pixels for input in inputs]
         channels = sorted({len(pixels) for pixels in images})
         if len(channels) > 1:
@@ -62,12 +62,12 @@ class ImageScorer(Scorer):
         return scorer
 
     def read(self, model: Model, inputs: Sequence[Input]) -> ScorerBatch:
-        """Read images of one size, and the segment of each pixel."""
+        """Read images of the same size, and the segment of each pixel."""
         pixels = np.stack([_image(input).pixels for input in inputs]).astype(np.float32)
         return ScorerBatch({"pixels": pixels}, np.stack([_image(input).labels.ravel() for input in inputs]))
 
     def approximator(self, model: Model, n_columns: int) -> ImageApproximator:
-        """Return an approximator that standardises channels in the same way."""
+        """Return an approximator with the same standardisation of channels."""
         return ImageApproximator(self.mean, self.spread, n_columns)
 
     def forward(self, **options: Any) -> torch.Tensor:
@@ -80,7 +80,7 @@ class ImageScorer(Scorer):
         blurred = gelu(self.blurred(sharp))
         coarse = gelu(self.coarse(blurred))
         whole = self.whole(coarse.mean(dim=(2, 3)))[:, :, None, None]
-        # Convolving before upsampling takes less time.
+        # Convolving before upsampling is faster.
         rough = interpolate(self.from_coarse(gelu(coarse + whole)), size=blurred.shape[2:])
         joined = self.from_sharp(sharp) + interpolate(self.from_blurred(blurred) + rough, size=size)
         scores: torch.Tensor = self.head(gelu(joined))
@@ -88,7 +88,7 @@ class ImageScorer(Scorer):
 
 
 class ImageApproximator(ArrayApproximator):
-    """Two convolutions and two dense layers, over an image of any size."""
+    """Two convolutions and two dense layers, for images of any size."""
 
     mean: torch.Tensor
     spread: torch.Tensor
@@ -104,7 +104,7 @@ class ImageApproximator(ArrayApproximator):
         self.head = nn.Linear(APPROXIMATOR_WIDTH, n_columns)
 
     def forward(self, kept: torch.Tensor, **arrays: torch.Tensor) -> torch.Tensor:
-        """Return logits (rows, columns) of images whose removed pixels have the mean colour."""
+        """Return logits (rows, columns) of images with removed pixels set to the mean colour."""
         pixels = arrays["pixels"]
         x = (pixels - self.mean) / self.spread * kept.reshape(len(pixels), 1, *pixels.shape[2:])
         x = relu(self.first(x))
@@ -114,7 +114,7 @@ class ImageApproximator(ArrayApproximator):
 
 
 def _positions(pixels: torch.Tensor) -> torch.Tensor:
-    """Return two channels with the vertical and the horizontal position of a pixel, from −1 to 1."""
+    """Return two channels with the vertical and horizontal position of each pixel, from −1 to 1."""
     n, _, height, width = pixels.shape
     down = torch.linspace(-1, 1, height, device=pixels.device)[:, None].expand(height, width)
     right = torch.linspace(-1, 1, width, device=pixels.device)[None].expand(height, width)

@@ -1,4 +1,4 @@
-"""The networks of a method that learns to select, which are trained together, and their batches."""
+"""The jointly trained networks of a method that learns to select, and their batches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class JointNetworks(nn.Module):
-    """Scorers and approximators by name, which read the same batches, and values kept between steps."""
+    """Scorers and approximators by name, reading the same batches, and values stored between steps."""
 
     memory: torch.Tensor
 
@@ -33,7 +33,7 @@ class JointNetworks(nn.Module):
 
 
 class SelectionBatch:
-    """One training batch, as passed to the loss of a method that learns to select.
+    """One training batch, as passed to the loss of a method that learns to select features.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class SelectionBatch:
     predictions
         The model's answers to the whole inputs (rows, columns).
     memory
-        Values that are kept from step to step, and saved with checkpoints.
+        Values stored between steps and saved with checkpoints.
     """
 
     real: torch.Tensor
@@ -55,13 +55,13 @@ class SelectionBatch:
         self.predictions = batch.targets["predictions"]
 
     def scores(self, network: str) -> torch.Tensor:
-        """Return the scores (rows, columns, width) of all features by a network; zero where there is none."""
+        """Return a network's scores (rows, columns, width) of all features; zero for padding."""
         scorer = self._parts[network]
         assert isinstance(scorer, Scorer)
         return self._batch.scores(scorer)
 
     def approximate(self, network: str, kept: torch.Tensor) -> torch.Tensor:
-        """Return the logits (rows, columns) of a network for a share (rows, width) of the features."""
+        """Return a network's logits (rows, columns) given the kept share (rows, width) of each feature."""
         passes, approximator = self._batch.passes, self._parts[network]
         assert isinstance(approximator, Approximator)
         shares = torch.split(kept, [len(batch.owners) for batch in passes])
@@ -69,12 +69,12 @@ class SelectionBatch:
         return torch.cat([approximator.logits(self._batch.model, batch, share) for batch, share in pairs])
 
     def ask(self, kept: torch.Tensor) -> torch.Tensor:
-        """Return the model's answers (rows, columns) or (rows, samples, columns) to inputs without features.
+        """Return the model's answers (rows, columns) or (rows, samples, columns) to masked inputs.
 
-        Only the features in `kept`, (rows, width) or (rows, samples, width), are kept.
+        The mask `kept` is (rows, width) or (rows, samples, width).
         """
         return self._answers.ask_tensor(self._batch.inputs, kept)
 
     def inference(self) -> AbstractContextManager[None]:
-        """Compute without gradients, in the precision of the training."""
+        """Disable gradients, using the training precision."""
         return self._batch.inference()

@@ -1,4 +1,4 @@
-"""Base class of scorers, networks that give every part of an input a score for each column."""
+"""Base class of scorers: networks that score every element of an input for each column."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
 
 CONFIG = "config.json"
 KIND = "scorer"
-"""The field of a configuration that names the kind of scorer; a transformer's encoder has none."""
+"""Field of a configuration that names the kind of scorer; absent for a transformer's encoder."""
 
 
 @dataclass(frozen=True, eq=False)
 class ScorerBatch:
-    """What a scorer reads of some inputs, and the feature that each part belongs to, −1 if to none.
+    """What a scorer reads of some inputs, and the feature index of each element (−1 for none).
 
-    Parts are tokens, words, pixels or columns.
+    Elements are tokens, words, pixels or columns.
     """
 
     arrays: Any
     owners: Ints
 
     def pick(self, rows: Ints) -> ScorerBatch:
-        """Return a batch of these rows, which may be repeated."""
+        """Return a batch of these rows; rows may be repeated."""
         arrays = self.arrays
         if isinstance(arrays, Mapping):
             return ScorerBatch({name: array[rows] for name, array in arrays.items()}, self.owners[rows])
@@ -50,21 +50,21 @@ class ScorerBatch:
 
 
 class Scorer(torch.nn.Module, ABC):
-    """A network that scores the parts of an input; a feature's score is the sum over its parts.
+    """A network that scores the elements of an input; a feature's score is the sum over its elements.
 
-    Scores are in units of `deviation` (columns,), so that training does not depend on the magnitude of the
-    learned values.
+    Scores are in units of `deviation` (columns,), so training does not depend on the magnitude of the learned
+    values.
 
     Attributes
     ----------
     kind
-        The kind of inputs it reads, by which it is looked up when it is loaded.
+        Kind of inputs it reads, which identifies the class on loading.
     schedule
-        The default schedule of its training.
+        Default training schedule.
     config_names
-        Names of the attributes that are saved as its configuration, and of the arguments that set them.
+        Names of the attributes saved as the configuration, and of the arguments that set them.
     most_classes
-        Largest number of classes for which it learns the scores of all classes by default.
+        Largest number of classes for which all classes are learned by default.
     """
 
     kind: ClassVar[str]
@@ -80,22 +80,22 @@ class Scorer(torch.nn.Module, ABC):
     @classmethod
     @abstractmethod
     def from_model(cls, model: Model, inputs: Sequence[Input], n_columns: int, **options: bool) -> Scorer:
-        """Make a scorer for inputs like these, with random weights unless it starts from the model's.
+        """Create a scorer for inputs like these, with random weights unless it starts from the model's.
 
-        Of the `options` of a `ScoringNetwork`, `context` and `bias`, a scorer uses those it has.
+        The `options` are those of a `ScoringNetwork` (`context` and `bias`); a scorer ignores those it lacks.
         """
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], n_columns: int) -> Self:
-        """Make a scorer of this configuration, to load weights into."""
+        """Create a scorer with this configuration, to load weights into."""
         return cls(n_columns, **{name: config[name] for name in cls.config_names})
 
     def configuration(self) -> dict[str, Any]:
-        """Return the configuration that `from_config` needs, in plain JSON."""
+        """Return the configuration that `from_config` needs, as plain JSON."""
         return {name: getattr(self, name) for name in self.config_names}
 
     def sharing_passes(self, model: Model) -> AbstractContextManager[None]:
-        """Return a context in which the model keeps what the network reuses of its forward passes."""
+        """Return a context in which the model caches the forward passes that the network reuses."""
         del model
         return nullcontext()
 
@@ -108,20 +108,20 @@ class Scorer(torch.nn.Module, ABC):
         """Return scores (rows, parts, columns)."""
 
     def part_scores(self, model: Model, batch: ScorerBatch, call: Any) -> torch.Tensor:
-        """Return the scores of a batch; `call` is the scorer, perhaps in a multi-device wrapper."""
+        """Return the scores of a batch; `call` is the scorer, possibly in a multi-device wrapper."""
         arrays: Mapping[str, Any] = batch.arrays
         device = self.deviation.device
         scores: torch.Tensor = call(**{name: devices.send(array, device) for name, array in arrays.items()})
         return scores
 
     def scores(self, model: Model, batch: ScorerBatch, width: int, call: Any = None) -> torch.Tensor:
-        """Return scores of features (rows, columns, width), in the unit of the learned values."""
+        """Return feature scores (rows, columns, width) in the unit of the learned values."""
         parts = self.part_scores(model, batch, self if call is None else call).float()
         owners = devices.send(batch.owners, parts.device)
         return feature_scores(parts * self.deviation, owners, width)
 
     def approximator(self, model: Model, n_columns: int) -> Approximator:
-        """Make a network that reads the same batches and predicts the model's answer."""
+        """Create a network that reads the same batches and predicts the model's answer."""
         raise NotImplementedError(f"{self.title} has no approximator.")
 
     def save_config(self, folder: Path) -> None:
@@ -130,37 +130,37 @@ class Scorer(torch.nn.Module, ABC):
 
     @property
     def title(self) -> str:
-        """Return the displayed name."""
+        """Return the display name."""
         return type(self).__name__
 
 
 class Approximator(torch.nn.Module, ABC):
-    """A network that predicts a model's answer to an input without some parts, from a scorer's batches.
+    """A network that predicts a model's answer to an input with missing elements, from a scorer's batches.
 
     Attributes
     ----------
     copies_model
-        Whether it is a copy of the model, so that its outputs are answers before it is trained.
+        Whether it is a copy of the model, so its outputs are meaningful before training.
     """
 
     copies_model: ClassVar[bool] = False
 
     def logits(self, model: Model, batch: ScorerBatch, kept: torch.Tensor) -> torch.Tensor:
-        """Return logits (rows, columns) of inputs that keep a share (rows, width) of each feature."""
+        """Return logits (rows, columns) given the kept share (rows, width) of each feature."""
         owners = devices.send(batch.owners, kept.device)
         part_shares = kept.gather(1, owners.clamp(min=0)).masked_fill(owners < 0, 1.0)
         return self.part_logits(model, batch, part_shares)
 
     @abstractmethod
     def part_logits(self, model: Model, batch: ScorerBatch, kept: torch.Tensor) -> torch.Tensor:
-        """Return logits (rows, columns) of inputs that keep a share (rows, parts) of each part."""
+        """Return logits (rows, columns) given the kept share (rows, parts) of each element."""
 
 
 class ArrayApproximator(Approximator):
     """An approximator that reads arrays by name."""
 
     def part_logits(self, model: Model, batch: ScorerBatch, kept: torch.Tensor) -> torch.Tensor:
-        """Send the arrays to the device, and run the network."""
+        """Send the arrays to the device and run the network."""
         arrays: Mapping[str, Any] = batch.arrays
         sent = {name: devices.send(array, kept.device) for name, array in arrays.items()}
         logits: torch.Tensor = self(kept, **sent)
@@ -168,16 +168,16 @@ class ArrayApproximator(Approximator):
 
     @abstractmethod
     def forward(self, kept: torch.Tensor, **arrays: torch.Tensor) -> torch.Tensor:
-        """Return logits (rows, columns) of inputs that keep a share (rows, parts) of each part."""
+        """Return logits (rows, columns) given the kept share (rows, parts) of each element."""
 
 
 def device_of(model: Model) -> torch.device:
-    """Return the device of the model, and so of its explainer; the CPU if the model has none."""
+    """Return the device of the model, which its explainer shares; the CPU if the model has none."""
     return model.device or torch.device("cpu")
 
 
 def small_scorer_for(inputs: Sequence[Input]) -> type[Scorer]:
-    """Return the small network for such inputs, which their modality names."""
+    """Return the small network that the inputs' modality declares."""
     kinds = {input.kind for input in inputs}
     if len(kinds) > 1:
         raise InputError(f"`inputs` must be of one kind, but are {' and '.join(sorted(kinds))}.")
@@ -185,7 +185,7 @@ def small_scorer_for(inputs: Sequence[Input]) -> type[Scorer]:
 
 
 def scorer_of_modality(kind: str) -> type[Scorer]:
-    """Return the network that a modality names."""
+    """Return the network that a modality declares."""
     scorer = modality_named(kind).scorer
     if scorer is None:
         raise InputError(f"No network reads inputs of the kind {kind!r}: its modality has no `scorer`.")
@@ -201,9 +201,9 @@ def run_recurrent(layer: nn.RNNBase, x: torch.Tensor, lengths: torch.Tensor) -> 
 
 
 def feature_scores(scores: torch.Tensor, owners: torch.Tensor, width: int) -> torch.Tensor:
-    """Return scores of parts (rows, parts, columns) summed by feature (rows, columns, width).
+    """Return element scores (rows, parts, columns) summed by feature (rows, columns, width).
 
-    Parts that belong to no feature, such as special tokens and padding, are ignored.
+    Elements that belong to no feature, such as special tokens and padding, are ignored.
     """
     n_rows, _, n_columns = scores.shape
     sums = scores.new_zeros(n_rows, width + 1, n_columns)

@@ -1,4 +1,4 @@
-"""The encoding of table rows, and a small network that scores their columns."""
+"""The encoding of table rows, and a small network that scores columns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 HIDDEN = 128
 CATEGORIES = 50
-"""Number of most frequent values of a column with a separate code; all others share one."""
+"""Number of most frequent values of a column with a separate code; all others share one code."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,11 @@ class Column:
 
     @property
     def width(self) -> int:
-        """Return the number of values that encode it; one of them marks a missing or unknown value."""
+        """Return the number of encoded values; one of them marks a missing or unknown value."""
         return 2 if self.categories is None else len(self.categories) + 1
 
     def encode(self, values: Array) -> Floats:
-        """Return values of several rows, encoded (rows, width)."""
+        """Return the encoded values (rows, width) of several rows."""
         encoded = np.zeros((len(values), self.width))
         if self.categories is None:
             absent = missing(values)
@@ -80,7 +80,7 @@ class RowScorer(Scorer):
 
     @classmethod
     def from_model(cls, model: Model, inputs: Sequence[Input], n_columns: int, **options: bool) -> Self:
-        """Return a scorer whose encoding of columns is derived from these rows."""
+        """Return a scorer whose column encoding is derived from these rows."""
         rows = _rows(inputs)
         names = rows[0].names
         values = [np.array([row.values[i] for row in rows]) for i in range(len(names))]
@@ -88,7 +88,7 @@ class RowScorer(Scorer):
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], n_columns: int) -> Self:
-        """Return a scorer with the same encoding of columns."""
+        """Return a scorer with the saved column encoding."""
         columns = [
             Column(**c | {"categories": c["categories"] and tuple(c["categories"])})
             for c in config["columns"]
@@ -120,11 +120,11 @@ class TableScorer(RowScorer):
         self.deep = nn.Sequential(*_hidden_layers(n_read), nn.Linear(HIDDEN, n_scores))
 
     def approximator(self, model: Model, n_columns: int) -> TableApproximator:
-        """Return an approximator that reads columns of the same widths."""
+        """Return an approximator for columns of the same widths."""
         return TableApproximator([column.width for column in self.columns], n_columns)
 
     def forward(self, **options: Any) -> torch.Tensor:
-        """Return scores (rows, columns of the table, columns of the model)."""
+        """Return scores (rows, table columns, model columns)."""
         encoded: torch.Tensor = options["encoded"]
         scores: torch.Tensor = self.linear(encoded) + self.deep(encoded)
         return scores.reshape(len(scores), len(self.columns), -1)
@@ -134,7 +134,7 @@ class TableApproximator(ArrayApproximator):
     """Two hidden layers over the encoded columns.
 
     It does not see which numbers are kept, because the selection itself could then encode the answer. A
-    removed category is encoded as an unknown one.
+    removed category is encoded as an unknown category.
     """
 
     repeats: torch.Tensor
@@ -146,7 +146,7 @@ class TableApproximator(ArrayApproximator):
         self.head = nn.Linear(HIDDEN, n_columns)
 
     def forward(self, kept: torch.Tensor, **arrays: torch.Tensor) -> torch.Tensor:
-        """Return logits (rows, columns) of rows whose removed columns are 0, the standardised mean."""
+        """Return logits (rows, columns) of rows with removed columns set to 0, the standardised mean."""
         encoded = arrays["encoded"] * kept.repeat_interleave(self.repeats, dim=1)
         logits: torch.Tensor = self.head(self.deep(encoded))
         return logits
@@ -157,7 +157,7 @@ def _hidden_layers(n_inputs: int) -> list[nn.Module]:
 
 
 def _rows(inputs: Sequence[Input], names: Sequence[str] | None = None) -> list[TableInput]:
-    """Return the inputs, which must be table rows with these columns, by default those of the first row."""
+    """Return the inputs, which must be table rows with these columns (default: those of the first row)."""
     rows = [input for input in inputs if isinstance(input, TableInput)]
     assert len(rows) == len(inputs)
     names = list(names or rows[0].names)

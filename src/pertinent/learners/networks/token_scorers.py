@@ -1,4 +1,4 @@
-"""Networks that score the tokens of a transformer: its own encoder, or a small one on its hidden states."""
+"""Networks that score a transformer's tokens: its encoder, or a small network on its hidden states."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from pertinent.removals.base import TokenRows
 
 
 class TransformerScorer(Scorer):
-    """A scorer that reads the tokens of a transformer."""
+    """Base class of scorers that read a transformer's tokens."""
 
     def read(self, model: Model, inputs: Sequence[Input]) -> ScorerBatch:
         """Read whole texts; special tokens and padding belong to no feature."""
@@ -47,7 +47,7 @@ class TransformerScorer(Scorer):
 
 
 class TokenScorer(TransformerScorer):
-    """An encoder and a linear layer that gives every token a score for each column."""
+    """An encoder with a linear layer that scores every token for each column."""
 
     kind = "tokens"
     schedule = Schedule(epochs=10, learning_rate=5e-5, measurements=None)
@@ -56,7 +56,7 @@ class TokenScorer(TransformerScorer):
     def __init__(self, encoder: Any, n_columns: int) -> None:
         super().__init__(n_columns)
         if getattr(encoder, "pooler", None) is not None:
-            encoder.pooler = None  # it would be saved, but never used
+            encoder.pooler = None  # would be saved but never used
         self.encoder = encoder
         self.head = torch.nn.Linear(encoder.config.hidden_size, n_columns)
 
@@ -71,14 +71,14 @@ class TokenScorer(TransformerScorer):
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], n_columns: int) -> TokenScorer:
-        """Return an encoder with a configuration of transformers."""
+        """Return an encoder from a transformers configuration."""
         from transformers import CONFIG_MAPPING, AutoModel
 
         encoder_config = CONFIG_MAPPING[config["model_type"]].from_dict(dict(config))
         return cls(AutoModel.from_config(encoder_config).float(), n_columns)  # type: ignore[no-untyped-call]
 
     def save_config(self, folder: Path) -> None:
-        """Write the configuration in the format of transformers."""
+        """Write the configuration in the transformers format."""
         self.encoder.config.save_pretrained(folder)
 
     def approximator(self, model: Model, n_columns: int) -> TokenApproximator:
@@ -93,7 +93,7 @@ class TokenScorer(TransformerScorer):
         return type(self.encoder).__name__
 
     def part_scores(self, model: Model, batch: ScorerBatch, call: Any) -> torch.Tensor:
-        """Return the scores of all tokens; the model selects the arguments of its encoder."""
+        """Return the scores of all tokens; the model selects the encoder's arguments."""
         scores: torch.Tensor = _transformer(model).forward(batch.arrays, call)
         return scores
 
@@ -104,7 +104,7 @@ class TokenScorer(TransformerScorer):
 
 
 class TokenApproximator(Approximator):
-    """A copy of a transformer and its head, which does not attend to removed tokens."""
+    """A copy of a transformer and its head that does not attend to removed tokens."""
 
     copies_model = True
 
@@ -123,14 +123,14 @@ class TokenApproximator(Approximator):
 
 
 class _Texts(NamedTuple):
-    """The tokens of texts, and their hidden states if the model has kept them."""
+    """The tokens of texts, and their hidden states if the model has cached them."""
 
     tokens: TokenBatch
     hidden: torch.Tensor | None
 
 
 class HiddenStateScorer(TransformerScorer):
-    """A GRU over the last hidden states of the explained model, and a linear layer (MAGNEx, Fig. 2).
+    """A GRU and a linear layer on the last hidden states of the explained model (MAGNEx, Fig. 2).
 
     The explained model is neither changed nor saved with the network.
     """
@@ -146,7 +146,7 @@ class HiddenStateScorer(TransformerScorer):
 
     @classmethod
     def suits(cls, model: Model) -> bool:
-        """Return whether the model is a transformer that reads whole texts and has a separate encoder."""
+        """Return whether the model is a transformer with a separate encoder that reads whole texts."""
         return reads_whole_texts(model) and (
             getattr(model.model, "base_model", model.model) is not model.model
         )
@@ -155,22 +155,22 @@ class HiddenStateScorer(TransformerScorer):
     def from_model(
         cls, model: Model, inputs: Sequence[Input], n_columns: int, **options: bool
     ) -> HiddenStateScorer:
-        """Return a network as wide as the model's hidden states."""
+        """Return a network with the width of the model's hidden states."""
         return cls(n_columns, _transformer(model).model.config.hidden_size)
 
     def sharing_passes(self, model: Model) -> AbstractContextManager[None]:
-        """Let the model keep its hidden states when it answers whole texts."""
+        """Return a context in which the model caches its hidden states when it evaluates whole texts."""
         return _transformer(model).keeping_hidden_states() if self.suits(model) else nullcontext()
 
     def read(self, model: Model, inputs: Sequence[Input]) -> ScorerBatch:
-        """Read whole texts, with their hidden states if the model has kept them."""
+        """Read whole texts, with their hidden states if the model has cached them."""
         batch = super().read(model, inputs)
-        kept = _transformer(model).hidden_states
-        hidden = None if kept is None else kept.take([_tokens(input) for input in inputs])
+        cached = _transformer(model).hidden_states
+        hidden = None if cached is None else cached.take([_tokens(input) for input in inputs])
         return ScorerBatch(_Texts(batch.arrays, hidden), batch.owners)
 
     def part_scores(self, model: Model, batch: ScorerBatch, call: Any) -> torch.Tensor:
-        """Run the network on the model's hidden states, and the model if it has not kept them."""
+        """Run the network on the hidden states, and the model first if they are not cached."""
         wrapped = _transformer(model)
         texts: _Texts = batch.arrays
         tokens, hidden = texts.tokens, texts.hidden
@@ -191,13 +191,13 @@ class HiddenStateScorer(TransformerScorer):
 
 
 def scorer_for(model: Model, inputs: Sequence[Input]) -> type[Scorer]:
-    """Return the network that learns scores: a transformer's encoder without windows, else a small one."""
+    """Return the network that learns scores: the encoder of a transformer without windows, or a small one."""
     small = small_scorer_for(inputs)
     return TokenScorer if reads_whole_texts(model) else small
 
 
 def reads_whole_texts(model: Model) -> TypeGuard[TransformerModel]:
-    """Return whether the model is a transformer whose encoder reads whole texts, not windows."""
+    """Return whether the model is a transformer whose encoder reads whole texts instead of windows."""
     return isinstance(model, TransformerModel) and model.windows is None
 
 

@@ -1,4 +1,4 @@
-"""A small network that scores the words of a text, or the tokens if the model reads tokens."""
+"""A small network that scores the words of a text, or its tokens if the model reads tokens."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ APPROXIMATOR_WIDTH = 128
 class WordScorer(Scorer):
     """Embeddings of hashed words, two convolutions over neighbours, and the mean over the text.
 
-    Without `context` each word is scored by itself. Tokens are hashed modulo `n_words`. Without `bias` in any
-    layer the score of an unseen word is zero, apart from its context.
+    Without `context`, each word is scored independently. Tokens are hashed modulo `n_words`. Without `bias`
+    in any layer, the score of an unseen word is zero apart from its context.
     """
 
     kind = "text"
@@ -43,7 +43,7 @@ class WordScorer(Scorer):
         super().__init__(n_columns)
         self.n_words, self.context, self.bias = n_words, context, bias
         self.embedding = nn.Embedding(n_words + 1, WIDTH, padding_idx=0)
-        nn.init.zeros_(self.embedding.weight)  # random scores of rare and unseen words would stay random
+        nn.init.zeros_(self.embedding.weight)  # rare and unseen words would keep random scores
         self.segment = nn.Embedding(2, WIDTH)
         nn.init.zeros_(self.segment.weight)  # all words share it: random values would shift all scores
         if context:
@@ -61,7 +61,7 @@ class WordScorer(Scorer):
         return cls(n_columns, vocabulary_size(model, inputs), **options)
 
     def read(self, model: Model, inputs: Sequence[Input]) -> ScorerBatch:
-        """Read the words of both texts of a pair; those of a fixed text belong to no feature."""
+        """Read the words of both texts of a pair; words of a fixed text belong to no feature."""
         texts = [_words(input, self.n_words) for input in inputs]
         shape = len(texts), max(1, *(len(ids) for ids, _, _ in texts))
         ids, segments, owners = np.zeros(shape, int), np.zeros(shape, int), np.full(shape, -1)
@@ -84,7 +84,7 @@ class WordScorer(Scorer):
         if not self.context:
             x = self.deep(x.transpose(1, 2)).transpose(1, 2)
             return torch.as_tensor(self.head(torch.cat([x, words], dim=1).transpose(1, 2)))
-        # Padding stays zero, so that the scores of a text do not depend on the rest of the batch.
+        # Padding stays zero, so the scores of a text do not depend on the rest of the batch.
         x = (x + gelu(self.near(x))) * real
         mean = x.sum(dim=2) / real.sum(dim=2).clamp(min=1)
         x = (x + gelu(self.far(x) + self.whole(mean)[:, :, None])) * real
@@ -93,10 +93,10 @@ class WordScorer(Scorer):
 
 
 class PaperWordScorer(WordScorer):
-    """The networks of words of Vo et al. 2023 (App. A), with the sizes of its code and random embeddings.
+    """The word networks of Vo et al. 2023 (App. A), with the sizes of its code and random embeddings.
 
-    With `context` it is the paper's selector, a bidirectional LSTM and three dense layers; without, its
-    explainer, three dense layers.
+    With `context` it is the paper's selector, a bidirectional LSTM and three dense layers; without, the
+    paper's explainer, three dense layers.
     """
 
     kind = "text-vo2023"
@@ -146,14 +146,14 @@ class TextApproximator(ArrayApproximator):
 
 
 def vocabulary_size(model: Model, inputs: Sequence[Input]) -> int:
-    """Return the number of distinct words: all tokens of a model that reads tokens."""
+    """Return the number of distinct words, or of all tokens if the model reads tokens."""
     first = inputs[0]
     assert isinstance(first, TextInput)
     return BUCKETS if first.tokens is None else len(model.tokenizer)
 
 
 def _words(input: Input, n_words: int) -> tuple[Ints, Ints, Ints]:
-    """Return the hash, the segment and the feature of each word, or of each token."""
+    """Return the hash, segment and feature of each word or token."""
     assert isinstance(input, TextInput)
     if input.tokens is not None:
         tokens = input.tokens
@@ -167,7 +167,7 @@ def _words(input: Input, n_words: int) -> tuple[Ints, Ints, Ints]:
         inside = np.flatnonzero(words[:, 0] == segment)
         spans = np.flatnonzero(input.spans[:, 0] == segment)
         if len(inside) and len(spans):
-            # Spans do not overlap: the first one that ends after the word's start may contain it.
+            # Spans do not overlap: the first span that ends after the word's start may contain it.
             start, end = words[inside, 1], words[inside, 2]
             first = np.searchsorted(input.spans[spans, 2], start, side="right")
             owner = spans[np.minimum(first, len(spans) - 1)]
@@ -178,5 +178,5 @@ def _words(input: Input, n_words: int) -> tuple[Ints, Ints, Ints]:
 
 @lru_cache(maxsize=2**16)
 def _bucket(word: str, n_words: int) -> int:
-    """Return a number from 1 on, the same on every machine."""
+    """Return a bucket number from 1, equal on every machine."""
     return 1 + int.from_bytes(digest(word)[:8], "little") % n_words

@@ -1,1 +1,1 @@
-"""Attacks: the smallest changes of an input that change a decision."""
+"""Attacks: the smallest changes of an input that change the model's decision."""

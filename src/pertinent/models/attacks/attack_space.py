@@ -17,25 +17,25 @@ from pertinent.models.base import Model
 
 @dataclass(frozen=True, eq=False)
 class AttackSpace:
-    """The values of several inputs that the rows of a batch attack.
+    """The attackable values of several inputs, for the rows of one batch.
 
     Attributes
     ----------
     values
-        The values, in units (inputs, values).
+        Values of the inputs, in units (inputs, values).
     units
-        The unit of each value: the standard deviation of its column in the background, so that a radius does
-        not depend on the scale of the columns.
+        Unit of each value: the standard deviation of its column in the background, so a radius does not
+        depend on the scale of the columns.
     bounds
-        The smallest and the largest change (2, inputs, values), or ``None``.
+        Smallest and largest change (2, inputs, values), or ``None``.
     owner
-        The feature of each value (inputs, values).
+        Feature of each value (inputs, values).
     sets
-        The features that each row attacks (rows, features).
+        Features that each row attacks (rows, features).
     origin
-        The input of each row.
+        Index of the input of each row.
     background
-        The values of the background's rows, in units, or ``None``.
+        Values of the background rows, in units, or ``None``.
     """
 
     values: Floats
@@ -48,7 +48,7 @@ class AttackSpace:
 
     @classmethod
     def from_parts(cls, model: Model, parts: Sequence[BatchPart]) -> AttackSpace:
-        """Return the values, bounds and sets that the rows of a batch attack."""
+        """Return the values, bounds and sets attacked by the rows of a batch."""
         inputs = [require_numbers(part.input) for part in parts]
         values, units, bounds = zip(*(_ranges(model, input) for input in inputs), strict=True)
         stacked = None if bounds[0] is None else np.stack(bounds, axis=1)
@@ -59,16 +59,16 @@ class AttackSpace:
 
     @cached_property
     def free(self) -> Masks:
-        """Return which values of each row may change (rows, values): those of its set that are not NaN."""
+        """Return which values of each row may change (rows, values): those in its set that are not NaN."""
         in_set = np.take_along_axis(self.sets, self.owner[self.origin], axis=1)
         return in_set & ~np.isnan(self.values[self.origin])
 
     def changes(self, in_units: Floats, shape: Sequence[int]) -> Array:
-        """Convert the changes of each row from units to the values of an input of this shape."""
+        """Convert each row's changes from units to values of an input of this shape."""
         return np.asarray(in_units * self.units[self.origin]).reshape(len(in_units), *shape)
 
     def norms(self, in_units: Floats, norm: str) -> Floats:
-        """Return the norm of the part of each change in each feature (rows, features)."""
+        """Return the norm of each change within each feature (rows, features)."""
         return norms_by_feature(in_units, self.owner[self.origin], self.sets.shape[1], norm)
 
 
@@ -85,19 +85,19 @@ def require_numbers(input: Input) -> ArrayInput:
     """Return the input; raise an `InputError` unless it is an array of numbers."""
     if not isinstance(input, ArrayInput):
         raise InputError(
-            "An attack perturbs numbers: it needs an image, a table row, or a text under a transformer."
+            "Attacks perturb numbers: they need an image, a numeric table row, or a text and a transformer."
         )
     if input.array.dtype == object:
-        raise InputError("An attack perturbs numbers, but the row holds categories.")
+        raise InputError("Attacks perturb numbers, but the row contains categories.")
     return input
 
 
 def _ranges(model: Model, input: ArrayInput) -> tuple[Floats, Floats, Floats | None]:
-    """Return the values of an input in units, the units, and the bounds of changes (2, values)."""
+    """Return an input's values in units, the units, and the bounds of changes (2, values)."""
     values, bounds = input.array.astype(np.float64), None
     units, limits = input.units(model.background), input.limits(model.background)
     if limits is not None:
-        # A missing value, and a value whose column has no range, cannot change.
+        # Missing values, and values of columns without a range, cannot change.
         ends = (np.nan_to_num(end - values, posinf=np.inf, neginf=-np.inf) for end in limits)
         ends = (clip(end, 0) for clip, end in zip((np.minimum, np.maximum), ends, strict=True))
         bounds = np.stack([(end / units).ravel() for end in ends])
@@ -105,7 +105,7 @@ def _ranges(model: Model, input: ArrayInput) -> tuple[Floats, Floats, Floats | N
 
 
 def norms_by_feature(changes: Floats, owner: Ints, n_features: int, norm: str) -> Floats:
-    """Return the norm of the part of each change (rows, values) in each feature (rows, features).
+    """Return the norm of each change (rows, values) within each feature (rows, features).
 
     `owner` (rows, values) is the feature of each value, −1 for none.
     """

@@ -1,4 +1,4 @@
-"""Attacks on the values of images and table rows that need only the model's decisions."""
+"""Attacks on images and table rows that use only the model's decisions."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
     from pertinent.models.function import FunctionModel
 
 STARTS = 30
-"""Number of random points at which a first change of the decision is sought."""
+"""Number of random points tried to find a first change of the decision."""
 
 MAX_BACKGROUND, BACKGROUND_BATCH = 400, 100
-"""Number of rows of the background that are tried after the random points: in total, and in one batch."""
+"""Number of background rows tried after the random points: in total, and per batch."""
 
 PROBES = 24
-"""Number of random probes that estimate the boundary's normal in each step."""
+"""Number of random probes per step that estimate the boundary's normal."""
 
 STEPS = 10
 BISECTIONS = 10
 HALVINGS = 8
 MAX_RESET = 64
-"""Largest number of free values of a row for which each value is reset at the end."""
+"""Largest number of free values in a row for which each value is reset at the end."""
 
 
 def decision_attacks(model: FunctionModel, parts: Sequence[BatchPart]) -> Answer:
-    """Attack images or table rows with the decisions of a model, similarly to HopSkipJump (Chen et al. 2020).
+    """Attack images or table rows using only the model's decisions, as HopSkipJump (Chen et al. 2020) does.
 
-    From a first point with another decision: bisection to the boundary, an estimate of its normal from random
-    probes, a step along it, and so on. At the end each value is reset if the decision still differs.
+    The attack starts at a point with another decision, bisects to the boundary, estimates its normal from
+    random probes, steps along it, and repeats. At the end, each value is reset if the decision still differs.
     """
     question = parts[0].question
     attack = question.attack
@@ -47,22 +47,24 @@ def decision_attacks(model: FunctionModel, parts: Sequence[BatchPart]) -> Answer
         )
     space = AttackSpace.from_parts(model, parts)
     if space.bounds is None:
-        raise InputError("An attack by decisions starts from other values: wrap the model with a background.")
+        raise InputError(
+            "A decision attack starts from background values: wrap the model with a `background`."
+        )
 
     def run() -> Any:
         batch = _AttackBatch(model, parts, space)
         batch.run(attack.steps or STEPS)
-        kept: tuple[Any, Any] = None, None
+        best: tuple[Any, Any] = None, None
         if question.keep_changes:
             shape = parts[0].input.array.shape
-            kept = space.changes(batch.changes, shape), space.norms(batch.changes, attack.norm)
-        return batch.radii, batch.passes, *kept
+            best = space.changes(batch.changes, shape), space.norms(batch.changes, attack.norm)
+        return batch.radii, batch.passes, *best
 
     return answer_now(run)
 
 
 class _AttackBatch:
-    """The attacks on all rows of a batch, each with its smallest change so far."""
+    """The attacks on all rows of a batch, with the smallest change of each row so far."""
 
     def __init__(self, model: FunctionModel, parts: Sequence[BatchPart], space: AttackSpace) -> None:
         self._model, self._space = model, space
@@ -80,7 +82,7 @@ class _AttackBatch:
         self.passes = np.zeros(len(self.changes), dtype=np.int64)
 
     def run(self, steps: int) -> None:
-        """Find a first change of the decision, and reduce it step by step."""
+        """Find a first change of the decision and reduce it step by step."""
         self._start()
         rows = np.flatnonzero(np.isfinite(self.radii))
         for step in range(1, steps + 1):
@@ -110,19 +112,19 @@ class _AttackBatch:
         return np.asarray(lengths)
 
     def _keep(self, rows: Ints, changes: Floats) -> None:
-        """Keep the changes that are smaller than the smallest ones of their rows so far."""
+        """Store the changes that are smaller than their rows' smallest changes so far."""
         radii = self._length(changes)
         better = radii < self.radii[rows]
         self.changes[rows[better]], self.radii[rows[better]] = changes[better], radii[better]
 
     def _start(self) -> None:
-        """Try random values within the bounds until the decision differs, then rows of the background."""
+        """Try random values within the bounds until the decision differs, then background rows."""
         rows = np.flatnonzero(self._space.free.any(axis=1))
         for attempt in range(STARTS):
             if not len(rows):
                 return
             shares = self._draw(rows, lambda rng, n: rng.random(n))
-            if attempt % 3 == 2:  # every third point is a corner, which random shares rarely reach
+            if attempt % 3 == 2:  # every third point is a corner, which random points rarely reach
                 shares = np.round(shares)
             lower, upper = self._bounds(rows)
             changes = lower + shares * (upper - lower)
@@ -133,7 +135,7 @@ class _AttackBatch:
             self._start_at_background(rows, self._space.background)
 
     def _start_at_background(self, rows: Ints, background: Floats) -> None:
-        """Try rows of the background, batch by batch; take the nearest at which the decision differs."""
+        """Try background rows, batch by batch; choose the nearest row with a different decision."""
         n_tried = min(len(background), MAX_BACKGROUND)
         background = background[np.linspace(0, len(background) - 1, n_tried).astype(np.int64)]
         for first in range(0, n_tried, BACKGROUND_BATCH):
@@ -166,7 +168,7 @@ class _AttackBatch:
         return changes * high[:, None]
 
     def _step(self, rows: Ints, step: int) -> None:
-        """Estimate the normal of the boundary at the smallest change, step along it, and go back to it."""
+        """Estimate the normal of the boundary at the smallest change, step along it, and return to it."""
         changes, radii = self.changes[rows], self.radii[rows]
         probes = np.stack([self._draw(rows, lambda rng, n: rng.standard_normal(n)) for _ in range(PROBES)])
         probes /= np.maximum(np.linalg.norm(probes, axis=-1, keepdims=True), 1e-12)
@@ -191,12 +193,12 @@ class _AttackBatch:
             length[todo] /= 2
 
     def _bounds(self, rows: Ints) -> Floats:
-        """Return the smallest and the largest change of each row (2, rows, values); 0 for fixed values."""
+        """Return the smallest and largest change of each row (2, rows, values); 0 for fixed values."""
         assert self._space.bounds is not None
         return np.asarray(self._space.bounds[:, self._space.origin[rows]] * self._space.free[rows])
 
     def _reset(self, rows: Ints) -> None:
-        """Undo the change of each value, completely or by half, if the decision then still differs."""
+        """Undo each value's change, fully or by half, if the decision still differs."""
         order = np.argsort(np.abs(self.changes[rows]), axis=1)
         for column in range(order.shape[1]):
             for share in (0.0, 0.5):

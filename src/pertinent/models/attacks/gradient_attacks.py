@@ -1,6 +1,6 @@
-r"""The smallest perturbations of chosen values that change decisions, for many rows together.
+r"""The smallest perturbations of chosen values that change decisions, for many rows at once.
 
-The decision of a row stands while all its `margins` are positive.
+A row's decision holds as long as all its `margins` are positive.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from torch import Tensor
 from pertinent.errors import ModelError
 
 OVERSHOOT, SETTLING = 0.02, 0.8
-"""Target distance behind the boundary, as a fraction of the first margin, and its factor in each step."""
+"""Target distance beyond the boundary, as a fraction of the first margin, and its factor in each step."""
 
 FASTER, SLOWER = 1.3, 0.6
-"""Factors of the share of a step that goes towards the input, if the last step helped and if it did not."""
+"""Factors of the share of a step towards the input, after a step that helped and one that did not."""
 
 ENOUGH, PATIENCE = 1e-3, 5
-"""A row is done after `PATIENCE` successive steps that reduced its radius by less than the share `ENOUGH`."""
+"""A row is finished after `PATIENCE` successive steps that reduce its radius by a share below `ENOUGH`."""
 
 LEAVING = 10
-"""Number of steps after which finished rows leave the batch; finding them waits for the device."""
+"""Number of steps between removals of finished rows from the batch; each removal synchronises the device."""
 
 _NEWTON_STEPS = 4
 
 _FAR = 1e18
-"""Larger than any bound, but finite, so that products with zero are zero."""
+"""Larger than any bound, but finite so that products with zero are zero."""
 
 
 @dataclass(frozen=True, eq=False)
 class ChangeBounds:
-    """The lower and upper ends of changes, as one tensor (2, rows, values); ``None`` without bounds."""
+    """Lower and upper bounds of changes, as one tensor (2, rows, values); ``None`` if unbounded."""
 
     ends: Tensor | None = None
 
@@ -43,44 +43,44 @@ class ChangeBounds:
         return change if self.ends is None else torch.clamp(change, *self.ends)
 
     def around(self, change: Tensor) -> ChangeBounds:
-        """Return the bounds of what may be added to a change."""
+        """Return the bounds of what can be added to a change."""
         return ChangeBounds(None if self.ends is None else self.ends - change)
 
     def __getitem__(self, rows: Tensor) -> ChangeBounds:
-        """Return the bounds of some of the rows."""
+        """Return the bounds of the selected rows."""
         return ChangeBounds(None if self.ends is None else self.ends[:, rows])
 
 
 @dataclass(frozen=True, eq=False)
 class AttackProblem:
-    """Rows of values, of which the free ones may change within bounds.
+    """Rows of values, some of which may change within bounds.
 
     Attributes
     ----------
     values
-        The unperturbed values (rows, values). Many rows may start from the same point.
+        Unperturbed values (rows, values). Several rows may start from the same point.
     free
         Which values may change (rows, values).
     bounds
-        The bounds of the changes.
+        Bounds of the changes.
     margins
-        A function of points and the indices of their rows that returns the margin of the decision over each
-        of its rivals (points, rivals); infinite where there is no rival.
+        Function from points and their row indices to the margin of the decision over each rival (points,
+        rivals); infinite where there is no rival.
     attacked
-        The indices of the attacked rows: those with a value that may change.
+        Indices of the attacked rows: those with a value that may change.
     origin
-        The index of the point that each row starts from.
+        Index of the starting point of each row.
     firsts
-        The index of one row for each point.
+        Index of one row for each starting point.
     n_rivals
-        The number of rivals that the first step compares: those with the smallest margins.
+        Number of rivals compared in the first step: those with the smallest margins.
     norm
-        The norm of a change.
+        Norm that measures a change.
     keep
-        Whether the changes are returned, or only their norms.
+        Whether to return the changes in addition to their norms.
     descended
-        Like `margins`; returns the margins and a score of each point (points,) that is descended instead of
-        the smallest margin.
+        Like `margins`, but also returns a score for each point (points,) that is descended instead of the
+        smallest margin.
     """
 
     values: Tensor
@@ -96,7 +96,7 @@ class AttackProblem:
     descended: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] | None = None
 
     def differentiate(self, points: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the smallest margin at each point, and the gradient of the descended score."""
+        """Return the smallest margin at each point, and the gradient of the score that is descended."""
         with torch.enable_grad():
             leaf = points.detach().requires_grad_()
             if self.descended is None:
@@ -120,7 +120,7 @@ class AttackProblem:
 
         The rival with the smallest margin need not be the nearest: the distance is the margin divided by the
         norm of the gradient, over the values that are free and not at their bound. This takes one backward
-        pass for each rival of each point, not of each row.
+        pass per rival of each point, not of each row.
         """
         with torch.enable_grad():
             leaf = self.values[self.firsts].detach().requires_grad_()
@@ -156,7 +156,7 @@ class AttackProblem:
 
 @dataclass(frozen=True, eq=False)
 class AttackResult:
-    """The norm of the smallest change of each row (infinite: none), the change, and the number of passes."""
+    """Norm of each row's smallest change (infinite if none), the change, and the number of passes."""
 
     radii: Tensor
     changes: Tensor
@@ -164,7 +164,7 @@ class AttackResult:
 
     @classmethod
     def from_problem(cls, problem: AttackProblem) -> AttackResult:
-        """Return a result without changes."""
+        """Return an empty result."""
         n = len(problem.values)
         radii = problem.values.new_full((n,), torch.inf)
         passes = torch.zeros(n, dtype=torch.int64, device=radii.device)
@@ -178,11 +178,12 @@ class AttackResult:
 
 
 def _gradient(score: Tensor, leaf: Tensor, *, retain_graph: bool = False) -> Tensor:
-    """Return the gradient of the score of each row; raise a `ModelError` if the model has none."""
+    """Return the gradient of each row's score; raise a `ModelError` if the model has no gradients."""
     if not score.requires_grad:
         raise ModelError(
-            "The model's answers have no gradients, as after a comparison, rounding or `no_grad`: attack "
-            "images and table rows with algorithm='decision', which needs only answers."
+            "The model's answers have no gradients, for example because of a comparison, rounding or "
+            "`no_grad`: "
+            "attack images and table rows with algorithm='decision', which needs only answers."
         )
     (gradient,) = torch.autograd.grad(score.sum(), leaf, retain_graph=retain_graph)
     return gradient
@@ -195,9 +196,9 @@ def _dot(a: Tensor, b: Tensor) -> Tensor:
 def project(problem: AttackProblem, gradient: Tensor, product: Tensor, bounds: ChangeBounds) -> Tensor:
     r"""Return the smallest change with gradient · change = product, within the bounds as far as possible.
 
-    A value changes by :math:`\min(\lambda, r)\,e`, where e is the gradient (L2) or its sign (L∞) and r how
-    often e fits into the bounds. The product is concave in :math:`\lambda` and linear between the r, so
-    Newton's steps approach the solution from below.
+    A value changes by :math:`\min(\lambda, r)\,e`, where e is the gradient (L2) or its sign (L∞) and r is how
+    many multiples of e fit into the bounds. The product is concave and piecewise linear in :math:`\lambda`,
+    so Newton steps approach the solution from below.
     """
     along = problem.along(gradient)
     weight = gradient * along
@@ -221,11 +222,11 @@ def _divide(product: Tensor, slope: Tensor) -> Tensor:
 
 
 def projection(problem: AttackProblem, steps: int) -> AttackResult:
-    r"""Attack by projections on the linearised boundary, similarly to FAB (Croce & Hein 2020).
+    r"""Attack by projecting onto the linearised boundary, as FAB (Croce & Hein 2020) does.
 
-    At a change δ with margin L and gradient g the boundary is about where g · (δ′ − δ) = −L. A row moves to
-    the point of it that is nearest to δ. Once an attack has succeeded, it moves a share of the way further,
-    to the point that is nearest to the input. The share is adapted to each row.
+    At a change δ with margin L and gradient g, the boundary is approximately where g · (δ′ − δ) = −L. A row
+    moves to the point on it nearest to δ. Once an attack has succeeded, the row moves part of the way towards
+    the point nearest to the input instead; the share is adapted for each row.
     """
     result = AttackResult.from_problem(problem)
     rows = problem.attacked
@@ -276,8 +277,8 @@ def projection(problem: AttackProblem, steps: int) -> AttackResult:
 def pgd(problem: AttackProblem, steps: int, largest: float, tolerance: float) -> AttackResult:
     """Attack by projected gradient descent in balls of bisected radius (Hsieh et al. 2021, App. C).
 
-    All iterates are compared, not only the last, and the result is the norm of the change, not the radius of
-    the ball.
+    All iterates are compared, not only the last one, and the result is the norm of the change, not the radius
+    of the ball.
     """
     result = AttackResult.from_problem(problem)
     rows = problem.attacked
@@ -296,7 +297,7 @@ def pgd(problem: AttackProblem, steps: int, largest: float, tolerance: float) ->
 def _descend(
     problem: AttackProblem, attacked: Tensor, ball: Tensor, result: AttackResult, *, steps: int, size: float
 ) -> Tensor:
-    """Descend in the ball of each row, and return for which rows the attack succeeded."""
+    """Descend within the ball of each row, and return for which rows the attack succeeded."""
     succeeded = torch.zeros(len(problem.values), dtype=torch.bool, device=ball.device)
     rows = attacked
     change = torch.zeros_like(problem.values[rows])

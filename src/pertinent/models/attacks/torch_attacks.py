@@ -1,4 +1,4 @@
-"""Attacks on torch models: on the values of images and table rows, and on the embeddings of texts."""
+"""Attacks on torch models: on values of images and table rows, and on embeddings of texts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def array_attacks(model: ModuleModel, parts: Sequence[BatchPart]) -> Answer:
-    """Attack the values of images or table rows of the same shape."""
+    """Attack the values of images or table rows of equal shape."""
     attack = parts[0].question.attack
     if attack.algorithm == "decision":
         return decision_attacks(model, parts)
@@ -75,14 +75,16 @@ def token_attacks(model: TransformerModel, parts: Sequence[BatchPart]) -> Answer
         raise SettingError("`algorithm` must be 'projection' or 'pgd' for a text.")
     if any(part.input.tokens.lengths for part in parts):
         raise InputError(
-            "A text that is read in windows cannot be attacked, as a word may be in two windows: wrap the "
-            "model with long_texts='truncate'."
+            "A text that is read in windows cannot be attacked, because a word may be in two windows: wrap "
+            "the model with long_texts='truncate'."
         )
     texts = padded(model, parts)
     with torch.no_grad():
         words = model.embed(texts.batch)
     sets, _ = sets_and_origins(parts)
-    owned = torch.nn.functional.pad(devices.send(sets, model.device), (0, 1))  # for tokens without a feature
+    owned = torch.nn.functional.pad(
+        devices.send(sets, model.device), (0, 1)
+    )  # column for tokens without a feature
     free = owned.gather(1, texts.owner % (texts.n_features + 1))
     batches: dict[int, Any] = {}
 

@@ -1,1 +1,1 @@
-"""Small models that come with the package."""
+"""Small models included in the package."""

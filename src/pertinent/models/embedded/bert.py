@@ -1,4 +1,4 @@
-"""BERT in plain torch for the embedded text classifiers, because transformers takes seconds to import.
+"""BERT in plain torch for the embedded text classifiers, because importing transformers takes seconds.
 
 It reads the files of transformers, has the same parameter names, and computes the same numbers.
 """
@@ -20,12 +20,12 @@ from pertinent.models.tokens import attention_bias
 from pertinent.models.torch import devices
 
 ATTENTION = "_attn_implementation"
-"""The setting that selects weighted attention, as in transformers (see `attention_bias`)."""
+"""Setting that selects weighted attention, as in transformers (see `attention_bias`)."""
 
 
 @dataclass(frozen=True)
 class BertOutput:
-    """The last hidden states (rows, tokens, width), those of all layers, and a classifier's logits."""
+    """The last hidden states (rows, tokens, width), the hidden states of all layers, and the logits."""
 
     last_hidden_state: Tensor
     hidden_states: tuple[Tensor, ...]
@@ -50,7 +50,7 @@ class BertEncoder(nn.Module):
         self.encoder = nn.ModuleDict({"layer": nn.ModuleList(layers)})
         self.pooler = nn.ModuleDict({"dense": nn.Linear(width, width)})
 
-    def forward(  # noqa: PLR0917  the arguments of transformers
+    def forward(  # noqa: PLR0917  same arguments as transformers
         self,
         input_ids: Tensor | None = None,
         attention_mask: Tensor | None = None,
@@ -59,7 +59,7 @@ class BertEncoder(nn.Module):
         inputs_embeds: Tensor | None = None,
         output_hidden_states: bool | None = None,
     ) -> BertOutput:
-        """Return the hidden states; a mask (rows, tokens) hides tokens, one of four dimensions is a bias."""
+        """Return the hidden states; a mask (rows, tokens) hides tokens, a 4-dimensional mask is a bias."""
         words = self.embeddings["word_embeddings"](input_ids) if inputs_embeds is None else inputs_embeds
         if position_ids is None:
             position_ids = torch.arange(words.shape[1], device=words.device)
@@ -113,7 +113,7 @@ class BertLayer(nn.Module):
 class BertClassifier(nn.Module):
     """BERT with a linear layer on the pooled state of the first token.
 
-    It has no dropout, because it is never trained: for training, see `in_transformers`.
+    It has no dropout, because it is never trained; for training, see `in_transformers`.
     """
 
     def __init__(self, config: Any) -> None:
@@ -124,20 +124,20 @@ class BertClassifier(nn.Module):
 
     @classmethod
     def from_folder(cls, folder: Path, dtype: torch.dtype) -> BertClassifier:
-        """Read the classifier from a folder of transformers."""
+        """Read the classifier from a transformers folder."""
         from safetensors.torch import load_file
 
         plain = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         plain["id2label"] = {int(i): name for i, name in plain["id2label"].items()}
         n_labels = len(plain["id2label"])
         extra = {"plain": plain, "num_labels": n_labels, "problem_type": None, ATTENTION: "sdpa"}
-        with torch.random.fork_rng(devices=[]):  # not on the meta device, which imports torch's compiler
+        with torch.random.fork_rng(devices=[]):  # the meta device would import torch's compiler
             classifier = cls(SimpleNamespace(**plain, **extra))
         classifier.load_state_dict(load_file(folder / "model.safetensors"))
         return classifier.to(dtype).eval()
 
     def in_transformers(self) -> Any:
-        """Return the same classifier as an object of transformers, for training and saving."""
+        """Return the same classifier as a transformers object, for training and saving."""
         from transformers import BertConfig, BertForSequenceClassification
 
         model_class: Any = BertForSequenceClassification
@@ -154,7 +154,7 @@ class BertClassifier(nn.Module):
         """Return the layer of word embeddings."""
         return self.bert.embeddings["word_embeddings"]
 
-    @wraps(BertEncoder.forward)  # with its signature
+    @wraps(BertEncoder.forward)  # same signature
     def forward(  # type: ignore[override]
         self, *args: Any, **kwargs: Any
     ) -> BertOutput:

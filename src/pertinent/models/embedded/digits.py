@@ -24,20 +24,20 @@ _EXAMPLE = 3
 
 
 class DigitsModel(ModuleModel):
-    """A classifier of the ten digits: light strokes on a dark background, as 8 × 8 pixels in [0, 1]."""
+    """A classifier of the ten digits: light strokes on a dark background, 8 × 8 pixels in [0, 1]."""
 
     def __init__(self, module: nn.Module) -> None:
         super().__init__(module, kind="image", classes=[str(i) for i in range(10)], output="logit")
 
     def prepare(self, raw: Any, features: Features | None = None) -> Input:
-        """Divide an image into features, after averaging it down to one channel of 8 × 8 pixels if needed."""
+        """Divide an image into features; larger images are averaged to one channel of 8 × 8 pixels."""
         pixels, notes = unit_pixels(raw)
         if pixels.shape == (1, SIDE, SIDE):
             return super().prepare(raw, features)
         grey = torch.from_numpy(pixels.mean(axis=0, keepdims=True))
         input = super().prepare(adaptive_avg_pool2d(grey, SIDE).numpy(), features)
         shape = " × ".join(map(str, pixels.shape))
-        note = f"averaged from {shape} to the {SIDE} × {SIDE} grey pixels it reads"
+        note = f"averaged from {shape} to the {SIDE} × {SIDE} grey pixels that the model reads"
         return replace(input, notes=(*notes, *input.notes, note))
 
 
@@ -49,7 +49,7 @@ def digits_model(folder: Path, device: str = "cpu", dtype: torch.dtype = torch.f
 
 
 def digits_network() -> nn.Module:
-    """Return the network, initialised from a fixed seed; torch's global random state does not change."""
+    """Return the network, initialised from a fixed seed without changing torch's global random state."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         return nn.Sequential(
@@ -73,5 +73,5 @@ def digits_data() -> SplitData:
 
 
 def example_digit() -> Array:
-    """Return a digit of the test data, (1, 8, 8) in [0, 1]."""
+    """Return a digit from the test data, (1, 8, 8) in [0, 1]."""
     return np.asarray(digits_data().test_rows[_EXAMPLE])

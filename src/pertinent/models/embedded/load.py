@@ -1,4 +1,4 @@
-"""Loading of the models that come with the package, and of transformers models in folders."""
+"""Loading of the package's models and of transformers models from folders."""
 
 from __future__ import annotations
 
@@ -26,37 +26,37 @@ KINDS = {
     "table": "table",
     "diabetes": "table",
 }
-"""The kind of input that each model reads."""
+"""Kind of input that each model reads."""
 
 NAMES = tuple(KINDS)
 LOCAL = {"local_files_only": True, "trust_remote_code": False}
-"""Options that prevent downloads and running code in the folder; without them, transformers asks on stdin."""
+"""Options that prevent downloads and running code from the folder; otherwise transformers asks on stdin."""
 
 
 @checked
 def load(name: str, *, device: Any = "cpu", dtype: Any = "float32", long_texts: str = "truncate") -> Model:
-    """Load a model that comes with the package.
+    """Load a model included in the package.
 
     Parameters
     ----------
     name
         ``"sentiment"`` or ``"topics"``, small text classifiers; ``"recall"``, a small language model that
-        answers questions about facts in its prompt; ``"digits"``, an image classifier; ``"table"``, a
-        classifier of wines; ``"diabetes"``, a regressor. The last two are fitted when they are loaded.
+        answers questions about facts in its prompt; ``"digits"``, an image classifier; ``"table"``, a wine
+        classifier; ``"diabetes"``, a regressor. The last two are fitted when they are loaded.
     device, dtype
-        The device and dtype of torch, such as ``"cuda:0"`` and ``"bfloat16"``.
+        Torch device and dtype, such as ``"cuda:0"`` and ``"bfloat16"``.
     long_texts
         As in `wrap`: ``"windows"`` reads texts of more than 256 tokens in windows.
     """
     if name not in NAMES:
         raise unknown("embedded model", name, NAMES)
     if name not in TEXT_MODELS and long_texts != "truncate":
-        raise SettingError(f"The model {name!r} reads no long texts: leave out long_texts.")
+        raise SettingError(f"The model {name!r} does not read long texts: omit `long_texts`.")
     if name in ("table", "diabetes"):
         from pertinent.models.embedded.tables import diabetes_model, table_model
 
         if (str(device), str(dtype).removeprefix("torch.")) != ("cpu", "float32"):
-            raise SettingError(f"The model {name!r} runs on the cpu only: leave out device and dtype.")
+            raise SettingError(f"The model {name!r} runs only on the CPU: omit `device` and `dtype`.")
         return table_model() if name == "table" else diabetes_model()
     if name == "digits":
         from pertinent.models.embedded.digits import digits_model
@@ -81,21 +81,22 @@ def load_transformer(
         model, reader = (_read_embedded if is_embedded else _read)(folder, torch_dtype)
     except Exception as error:
         raise ModelError(
-            f"The transformers model in {str(folder)!r} cannot be loaded: {error} Code in the folder is not "
-            "run: to trust it, load the model yourself and wrap((model, tokenizer))."
+            f"The transformers model in {str(folder)!r} cannot be loaded: {error} Code in the folder is "
+            "never "
+            "run: if you trust it, load the model yourself and call wrap((model, tokenizer))."
         ) from error
     return wrap((model.to(torch_device), reader), **options)
 
 
 def require_model(folder: str | Path) -> Path:
-    """Return the path of a folder; raise a `FileError` unless it holds a transformers model."""
+    """Return the folder's path; raise a `FileError` unless it contains a transformers model."""
     if not file_exists(Path(folder) / "config.json"):
         raise FileError(f"There is no transformers model in {str(folder)!r}: it has no config.json.")
     return Path(folder)
 
 
 def _read_embedded(folder: Path, dtype: Any) -> tuple[Any, Any]:
-    """Return an embedded text classifier and its tokenizer, without importing transformers."""
+    """Return an embedded text classifier and its tokenizer without importing transformers."""
     from pertinent.models.embedded.bert import BertClassifier
     from pertinent.models.embedded.word_pieces import WordPieces
 
@@ -103,7 +104,7 @@ def _read_embedded(folder: Path, dtype: Any) -> tuple[Any, Any]:
 
 
 def _read(folder: Path, dtype: Any) -> tuple[Any, Any]:
-    """Return the model in a folder, and its tokenizer or image processor."""
+    """Return a folder's model and its tokenizer or image processor."""
     import transformers
 
     head = find_head(folder)
@@ -115,7 +116,7 @@ def _read(folder: Path, dtype: Any) -> tuple[Any, Any]:
 
 
 def find_head(folder: str | Path) -> type[RegisteredHead]:
-    """Return the head of the model in a folder by its configuration, a text classifier's if none matches."""
+    """Return the head for the configuration in a folder; by default the text classifier's."""
     from pertinent.models.heads.base import heads
 
     try:
@@ -132,7 +133,7 @@ def find_head(folder: str | Path) -> type[RegisteredHead]:
 
 @contextmanager
 def no_progress_bar() -> Iterator[None]:
-    """Hide the progress bar of transformers, because loading takes only a moment."""
+    """Hide the progress bar of transformers, because loading is fast."""
     from transformers.utils import logging
 
     was_enabled = logging.is_progress_bar_enabled()

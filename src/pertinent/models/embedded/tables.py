@@ -1,4 +1,4 @@
-"""A small classifier of wines and a regressor of diabetes, fitted when they are loaded."""
+"""A small wine classifier and a diabetes regressor, fitted when they are loaded."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ def diabetes_model() -> EstimatorModel:
 
 
 def example_row() -> dict[str, float]:
-    """Return a wine of the test data, by column."""
+    """Return a wine from the test data, by column."""
     return wine_data().example
 
 
 def example_patient() -> dict[str, float]:
-    """Return a patient of the test data, by column."""
+    """Return a patient from the test data, by column."""
     return diabetes_data().example
 
 
 @dataclass(frozen=True)
 class SplitData:
-    """A data set of scikit-learn, split at random into training and test data."""
+    """A scikit-learn data set, split at random into training and test data."""
 
     columns: tuple[str, ...]
     rows: Array
@@ -66,7 +66,7 @@ class SplitData:
 
     @classmethod
     def from_rows(cls, rows: Array, targets: Array, n_train: int, columns: tuple[str, ...] = ()) -> SplitData:
-        """Shuffle the rows, and split them after the first `n_train`."""
+        """Shuffle the rows and split them after the first `n_train`."""
         train, test = np.split(np.random.default_rng(_SEED).permutation(len(rows)), [n_train])
         return cls(columns, rows[train], targets[train], rows[test], targets[test])
 

@@ -21,7 +21,7 @@ class WordPieceEncoding(dict[str, Any]):
 
 
 class WordPieces:
-    """A tokenizer that reads a folder of transformers and has the interface of its fast tokenizers."""
+    """A tokenizer that reads a transformers folder and has the interface of its fast tokenizers."""
 
     is_fast = True
     truncation_side = "right"
@@ -36,7 +36,7 @@ class WordPieces:
         self.all_special_ids = ids
 
     def in_transformers(self) -> Any:
-        """Return the same tokenizer as an object of transformers."""
+        """Return the same tokenizer as a transformers object."""
         from transformers import AutoTokenizer
 
         return AutoTokenizer.from_pretrained(self.folder, local_files_only=True, trust_remote_code=False)
@@ -68,7 +68,7 @@ class WordPieces:
         if truncation:
             strategy = "longest_first" if truncation is True else truncation
             options = {"max_length": max_length, "stride": stride, "strategy": strategy, "direction": "right"}
-        if self._tokenizer.truncation != options:  # change only if needed: another thread may use it
+        if self._tokenizer.truncation != options:  # change only if necessary: other threads may use it
             self._tokenizer.no_truncation()
             if options is not None:
                 self._tokenizer.enable_truncation(**options)

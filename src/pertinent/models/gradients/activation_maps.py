@@ -19,24 +19,25 @@ from pertinent.models.torch import devices
 if TYPE_CHECKING:
     from pertinent.models.module import ModuleModel
 
-NO_IMAGE = "Grad-CAM explains images, but the input is a {}."
+NO_IMAGE = "Grad-CAM only explains images, but the input is a {}."
 
 
 def array_activation_maps(model: ModuleModel, parts: Sequence[BatchPart]) -> Answer:
-    """Compute the ReLU of a layer's maps weighted by their mean gradients, averaged over each feature."""
+    """Compute the ReLU of a layer's maps weighted by mean gradients, averaged over each feature."""
     if any(part.input.kind != "image" for part in parts):
         raise InputError(NO_IMAGE.format(parts[0].input.kind))
     layer = _find_convolution(model.module, parts[0].question.layer)
     batch = devices.send_floats(np.stack([part.input.array for part in parts]), model.device)
     computed: list[Tensor] = []
-    # Clones here and below, because the next layer may work in place.
+    # Cloned here and below, because the next layer may modify its input in place.
     keep: Callable[[Tensor], None] = lambda maps: computed.append(maps.detach().clone())  # noqa: E731
     with model.evaluating(batch.shape), torch.no_grad(), _hook(layer, keep):
         model.scores(batch)
     if len(computed) != 1 or computed[0].ndim != 4:
         raise ModelError(
-            "Grad-CAM needs a layer that is computed once for an image and gives maps (rows, channels, "
-            "height, width): name another with `layer`."
+            "Grad-CAM needs a layer that runs once per image and returns maps (rows, channels, height, "
+            "width): "
+            "choose another one with `layer`."
         )
     owner = devices.send(np.stack([part.input.labels.ravel() for part in parts]), model.device)
     n_features = max(part.input.n_features for part in parts)

@@ -1,4 +1,4 @@
-"""Gradients of torch modules over images and table rows."""
+"""Gradients of torch modules with respect to images and table rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def array_mask_gradients(model: ModuleModel, parts: Sequence[BatchPart]) -> Answ
 
 
 def array_path_gradients(model: ModuleModel, parts: Sequence[BatchPart]) -> Answer:
-    """Compute ∂ log p / ∂ values at each row's point, multiplied by its factor and summed by feature."""
+    """Compute ∂ log p / ∂ values at each row's point, times its factor, summed by feature."""
     _check_numeric(parts)
     baselines = [_baseline(model, part) for part in parts]
     units = [_noise_scale(model, part) for part in parts]
@@ -65,7 +65,7 @@ def _differentiate(  # noqa: PLR0917
 
 def _check_numeric(parts: Sequence[BatchPart]) -> None:
     if any(part.input.array.dtype == object for part in parts):
-        raise InputError("Gradients need numeric columns, but the row holds categories.")
+        raise InputError("Gradients need numeric columns, but the row contains categories.")
 
 
 def _masked(part: BatchPart, filler: Array) -> Array:
@@ -77,7 +77,7 @@ def _masked(part: BatchPart, filler: Array) -> Array:
 
 
 def _points(part: BatchPart, baseline: Array, unit: Array) -> Array:
-    """Return the point of each row of a question."""
+    """Return each row's point of a question."""
     share = part.question.shares[part.rows].reshape(-1, *[1] * (baseline.ndim - 1))
     noise = unit * base.draw_noise(part, unit.shape)
     return np.asarray(baseline + share * (part.input.array - baseline) + noise)
@@ -92,7 +92,7 @@ def _noise_scale(model: ModuleModel, part: BatchPart) -> Array:
 
 
 def _baseline(model: ModuleModel, part: BatchPart) -> Array:
-    """Return the baseline of each row of a question."""
+    """Return each row's baseline of a question."""
     baseline, shape = part.question.baseline, part.input.array.shape
     if isinstance(baseline, np.ndarray):
         if baseline.shape != shape:
@@ -105,10 +105,10 @@ def _baseline(model: ModuleModel, part: BatchPart) -> Array:
 
 
 def _filler(part: BatchPart) -> Array:
-    """Return the values of the input without features; raise a `SettingError` if they are random."""
+    """Return the values of the fully removed input; raise a `SettingError` if they are random."""
     if part.removal.is_random or part.removal.draws > 1:
         raise SettingError(
-            f"Gradients along a mask need a removal that fills in fixed values, such as 'mean' or "
-            f"'constant', but {part.removal.name!r} draws them."
+            f"Mask gradients need a removal with fixed fill values, such as 'mean' or 'constant', but "
+            f"{part.removal.name!r} draws them at random."
         )
     return np.asarray(part.removal(part.input, empty_mask(part.input.n_features), part.seed))

@@ -1,4 +1,4 @@
-"""Functions that gradients of torch modules and of transformers share."""
+"""Functions shared by the gradients of torch modules and of transformers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FACTORS = {
     "nothing": (0, 0, 1, 0),
     "itself": (0, 0, 0, 1),
 }
-"""For each value of `PathGradients.times`, the coefficients of x, x′, 1 and the gradient itself."""
+"""Coefficients of x, x′, 1 and the gradient itself for each value of `PathGradients.times`."""
 
 
 def differentiate(
@@ -41,16 +41,16 @@ def differentiate(
     scores: Callable[[Tensor], Tensor],
     total: Callable[[Tensor], Tensor],
 ) -> Answer:
-    """Compute the model's scores at `point`, and a total of the gradient of each row's target score.
+    """Compute the model's scores at `point`, and each row's target gradient summed by `total`.
 
     Parameters
     ----------
     point
-        The variable of the gradient (rows, …).
+        Variable of the gradient (rows, …).
     scores
-        A function of a point that returns the model's scores (rows, columns).
+        Function from a point to the model's scores (rows, columns).
     total
-        A function of the gradient that returns one number for each feature (rows, features).
+        Function from the gradient to one number per feature (rows, features).
     """
     targets = np.concatenate([np.full(len(part.rows), part.question.target) for part in parts])
     width = 0
@@ -78,9 +78,9 @@ def differentiate(
 
 @contextmanager
 def frozen(module: torch.nn.Module) -> Iterator[None]:
-    """Compute no gradients of the weights, which would only cost memory.
+    """Disable gradients of the weights, which would waste memory.
 
-    Recurrent layers do not use cuDNN, which gives no gradients in eval mode.
+    Recurrent layers run without cuDNN, which has no gradients in eval mode.
     """
     recurrent = any(isinstance(part, torch.nn.RNNBase) for part in module.modules())
     with exclusive(), torch.backends.cudnn.flags(enabled=False) if recurrent else nullcontext():
@@ -95,7 +95,7 @@ def frozen(module: torch.nn.Module) -> Iterator[None]:
 
 
 def row_factors(parts: Sequence[BatchPart]) -> Floats:
-    """Return the factor of each row's gradient, as coefficients of x, x′, 1 and the gradient (rows, 4)."""
+    """Return the factor of each row's gradient as coefficients of x, x′, 1 and the gradient (rows, 4)."""
     return np.array([FACTORS[part.question.times] for part in parts for _ in part.rows], dtype=np.float64)
 
 
@@ -113,18 +113,18 @@ def multiply(gradient: Tensor, factors: Tensor, input: Tensor, baseline: Tensor,
 
 
 def root_of_squares(sums: Tensor, of_itself: Tensor) -> Tensor:
-    """Return the square roots of sums (rows, features) of squared gradients, where `of_itself` > 0."""
+    """Return the square roots of sums (rows, features) of squared gradients where `of_itself` > 0."""
     return torch.where(of_itself > 0, sums.clamp_min(0).sqrt(), sums)
 
 
 def sum_by_feature(values: Tensor, owner: Tensor, n_features: int) -> Tensor:
-    """Sum values (rows, values) by feature; the owner of a value without a feature is −1."""
+    """Sum values (rows, values) by feature; owner −1 means that a value belongs to no feature."""
     sums = values.new_zeros(len(values), n_features + 1)
     return sums.scatter_add_(1, owner % (n_features + 1), values)[:, :-1]
 
 
 def make_baseline(part: BatchPart, model: Model) -> Removal:
-    """Return the removal that makes the baseline, bound to the model and checked."""
+    """Return the removal that creates the baseline, bound to the model and checked."""
     chosen, modality = part.question.baseline, modality_named(part.input.kind)
     if chosen is None or (isinstance(chosen, str) and chosen in ("drawn", modality.fixed_baseline)):
         chosen = modality.baseline_removal(part.input, model.background, drawn=chosen == "drawn")
@@ -135,20 +135,20 @@ def make_baseline(part: BatchPart, model: Model) -> Removal:
 
 
 def iterate_baselines(part: BatchPart, removal: Removal) -> Iterator[tuple[Any, int]]:
-    """Yield for each row of the part: rows without features, and the index of the baseline among them."""
+    """Yield, for each row, fully removed rows and the index of the row's baseline among them."""
     nothing = empty_mask(part.input.n_features)
     calls: dict[int, Any] = {}
     for draw in _draws(part):
         call, index = divmod(draw, removal.draws)
         if call not in calls:
-            # Not seed + call: neighbouring seeds would share nearly all of their draws.
+            # Not seed + call, because neighbouring seeds would share nearly all draws.
             seed = int.from_bytes(digest(part.seed, call), "little")
             calls[call] = removal(part.input, nothing, seed)
         yield calls[call], index
 
 
 def draw_noise(part: BatchPart, shape: Sequence[int]) -> Array:
-    """Return standard normal draws (rows, …) for the noise of each row; zeros without noise."""
+    """Return standard normal draws (rows, …) for each row's noise; zeros without noise."""
     noise = np.zeros((len(part.rows), *shape), dtype=np.float32)
     for row, draw in enumerate(_draws(part) if part.question.noise else ()):
         rng = generator(part.seed, "noise", part.input.fingerprint, draw)

@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Padded:
-    """Rows of several texts as one batch, with one row for each window of a text.
+    """Rows of several texts as one batch, with one batch row per window of a text.
 
     Attributes
     ----------
     batch
         The tokens.
     owner
-        The feature of each token, −1 for none (rows of the batch, tokens).
+        Feature of each token, −1 for none (batch rows, tokens).
     n_features
-        The largest number of features.
+        Largest number of features.
     row
-        The row, in the order of the parts, that each row of the batch belongs to.
+        For each batch row, the index of the row it belongs to, in the order of the parts.
     """
 
     batch: TokenBatch
@@ -47,7 +47,7 @@ class Padded:
     row: Ints
 
     def sum_by_feature(self, values: Tensor) -> Tensor:
-        """Sum values of tokens (rows of the batch, tokens) by row and feature (rows, features)."""
+        """Sum token values (batch rows, tokens) by row and feature (rows, features)."""
         sums = base.sum_by_feature(values, self.owner, self.n_features)
         if len(self.row) == self.row[-1] + 1:
             return sums
@@ -58,16 +58,16 @@ class Padded:
 def token_mask_gradients(model: TransformerModel, parts: Sequence[BatchPart]) -> Answer:
     """Compute ∂ log p / ∂ mask.
 
-    Where tokens are hidden, attention is softmax × mask, renormalised, in every layer (Hase et al. 2021);
-    where they are filled in, word embeddings are mask · x + (1 − mask) · filler.
+    If the removal hides tokens, attention is softmax × mask, renormalised, in every layer (Hase et al. 2021);
+    if it fills them in, word embeddings are mask · x + (1 − mask) · filler.
     """
     texts = padded(model, parts)
     hides = [part.removal.hides == "tokens" for part in parts]
     hiding = np.repeat(hides, [len(part.rows) for part in parts])[texts.row][:, None]
     if any(hides) and not model.weighs_attention(texts.batch.ids.shape[1]):
         raise ModelError(
-            "Gradients along a mask need a model that adds a given bias to its attention scores, in "
-            "float32 or bfloat16, which this one does not, at least for texts of this length; choose "
+            "Mask gradients need a model that adds a bias to its attention scores, in float32 or bfloat16, "
+            "which this model does not support, at least for texts of this length; choose "
             "parallel-local-search or kernel-shap."
         )
     kept = np.zeros(texts.batch.ids.shape, dtype=np.float32)
@@ -87,7 +87,7 @@ def token_mask_gradients(model: TransformerModel, parts: Sequence[BatchPart]) ->
         attended = torch.where(by_attention, weights, 1.0)
         bias = attention_bias.attention_bias(attended, hidden, model.dtype)
         if not words.requires_grad:
-            # Fused attention supports the backward pass only if the queries require a gradient, too.
+            # Fused attention supports the backward pass only if the queries require a gradient too.
             words.requires_grad_()
         with attention_bias.in_use(model.model):
             return follow(model.answer(texts.batch, inputs_embeds=words, attention_mask=bias), bias)
@@ -157,13 +157,13 @@ def padded(model: TransformerModel, parts: Sequence[BatchPart]) -> Padded:
 
 
 def _collate(parts: Sequence[TokenRows], pad_id: int) -> TokenBatch:
-    """Return the rows of all windows of all parts as one batch, removed tokens included."""
+    """Return the rows of all windows of all parts as one batch, including removed tokens."""
     windows = [window for part in parts for window in part.windows()]
     return collate(windows, [False] * len(windows), pad_id)
 
 
 def _lay_out(target: Array, parts: Sequence[BatchPart], arrays: Sequence[Array]) -> None:
-    """Copy an array (rows, tokens, …) of each part into the layout of the batch, by window and row."""
+    """Copy each part's array (rows, tokens, …) into the layout of the batch, by window and row."""
     first = 0
     for part, array in zip(parts, arrays, strict=True):
         for window, tokens in part.input.tokens.windows:
@@ -172,21 +172,21 @@ def _lay_out(target: Array, parts: Sequence[BatchPart], arrays: Sequence[Array])
 
 
 def _filler(part: BatchPart) -> TokenRows:
-    """Return the tokens that the removal fills in; the text's tokens if it hides them instead."""
+    """Return the tokens that the removal fills in, or the text's tokens if it hides them."""
     input, removal, n = part.input, part.removal, len(part.rows)
     if removal.hides == "tokens":
         return whole_rows(input.tokens, n)
     rows = removal(input, np.repeat(empty_mask(input.n_features), n, axis=0), part.seed)
     if removal.is_random or removal.draws > 1 or not isinstance(rows, TokenRows) or rows.renumber:
         raise SettingError(
-            "Gradients along a mask go through attention or word embeddings: this method needs the removal "
-            f"'attention-mask', 'mask-token', 'pad-token' or 'zero-vector', but got {removal.name!r}."
+            "Mask gradients go through attention or word embeddings: the removal must be 'attention-mask', "
+            f"'mask-token', 'pad-token' or 'zero-vector', but got {removal.name!r}."
         )
     return rows
 
 
 def _baseline(model: TransformerModel, part: BatchPart) -> TokenRows:
-    """Return the baseline of each row, as tokens."""
+    """Return each row's baseline, as tokens."""
     if isinstance(part.question.baseline, np.ndarray):
         raise SettingError("The baseline of a text must be the name of a removal, such as 'mask-token'.")
     removal, tokens = base.make_baseline(part, model), part.input.tokens
@@ -195,8 +195,8 @@ def _baseline(model: TransformerModel, part: BatchPart) -> TokenRows:
     for rows, index in base.iterate_baselines(part, removal):
         if not isinstance(rows, TokenRows) or rows.renumber or not rows.attend.all():
             raise SettingError(
-                f"The removal {removal.name!r} leaves tokens out, so it makes no baseline; "
-                "choose 'mask-token', 'zero-vector' or 'random-token'."
+                f"The removal {removal.name!r} drops tokens, so it cannot create a baseline; choose "
+                "'mask-token', 'zero-vector' or 'random-token'."
             )
         ids.append(tokens.ids if rows.ids is None else rows.ids[index])
         zeroed.append(np.zeros(len(tokens.ids), np.bool_) if rows.zeroed is None else rows.zeroed[index])
@@ -204,7 +204,7 @@ def _baseline(model: TransformerModel, part: BatchPart) -> TokenRows:
 
 
 def _seen(part: BatchPart) -> TokenRows:
-    """Return the rows as the network sees them: other tokens are hidden or zero."""
+    """Return the rows as seen by the network, with removed tokens hidden or zeroed."""
     kept = kept_tokens(part.input, part.question.masks[part.rows] > 0)
     attended = kept if part.removal.hides == "tokens" else np.ones_like(kept)
     return TokenRows(part.input.tokens, attended, zeroed=~kept)

@@ -1,6 +1,6 @@
-"""Heads: what transformers models read, what their outputs mean, and how these become numbers.
+"""Heads define what transformers models read, what their outputs mean, and how to compute them.
 
-A head from outside is registered with ``@heads.register("token-classification")``, or by an entry point in
+Third-party heads are registered with ``@heads.register("token-classification")`` or through an entry point in
 the group ``pertinent.heads``.
 """
 
@@ -23,54 +23,54 @@ from pertinent.outputs import Output, Scale
 from pertinent.removals.base import TokenRows
 
 FollowedScores: TypeAlias = Callable[[torch.Tensor, torch.Tensor | None], torch.Tensor]
-"""A function of the network's answer and attention bias that returns the scores (rows, columns) whose
-gradients are taken."""
+"""Function from the network's answer and attention bias to the scores (rows, columns) whose gradients
+are computed."""
 
 
 class HeadBatch:
-    """One batch of rows that a head answers.
+    """One batch of rows for a head to answer.
 
     Attributes
     ----------
     parts
-        The rows that the network reads: the requested ones, followed by any others that the head needs.
+        The rows that the network reads: the requested rows, followed by any others that the head needs.
     """
 
     def __init__(self, parts: Sequence[TokenRows]) -> None:
         self.parts = parts
 
     def lay_out(self, compact: Sequence[bool], device: torch.device) -> None:
-        """Prepare on the device what `scores` needs, before the network runs.
+        """Prepare what `scores` needs on the device, before the network runs.
 
-        `compact` says for each part whether the batch omits the tokens that are not attended to.
+        `compact` tells for each part whether the batch omits tokens that are not attended to.
         """
 
     def scores(self, answer: torch.Tensor) -> torch.Tensor:
-        """Compute rows of numbers, on the device, from the tensor that `Head.answer_of` returned."""
+        """Compute rows of numbers on the device from the tensor returned by `Head.answer_of`."""
         return answer
 
     def collect(self, scores: Array) -> Array:
-        """Return the requested rows (rows, columns), once the scores are on the host."""
+        """Return the requested rows (rows, columns) once the scores are on the host."""
         return scores
 
 
 class RegisteredHead(ABC):
-    """The part of a head that `wrap` uses: which transformers models it serves, and how they are wrapped.
+    """The part of a head used by `wrap`: which transformers models it supports, and how to wrap them.
 
     Attributes
     ----------
     summary
-        What the head explains, in a line.
+        What the head explains, in one line.
     tasks
-        The tasks of the pipelines it serves.
+        Pipeline tasks that it supports.
     architectures
-        Parts of the class names of the models it serves; empty if any class may suit.
+        Substrings of the class names of supported models; empty if any class may be suitable.
     auto_class
-        The class of transformers that loads such a model from a folder.
+        Transformers class that loads such a model from a folder.
     kind
-        The kind of input it reads.
+        Kind of input that it reads.
     reader
-        What prepares its inputs: ``"tokenizer"`` or ``"image_processor"``.
+        Attribute that prepares inputs: ``"tokenizer"`` or ``"image_processor"``.
     """
 
     name: ClassVar[str]
@@ -83,7 +83,7 @@ class RegisteredHead(ABC):
 
     @classmethod
     def reads_pair(cls, model: Any, reader: Any) -> bool:
-        """Return whether the head serves pairs of such a reader and a model with such a class name."""
+        """Return whether the head supports this reader and a model with this class name."""
         if cls.reader != ("image_processor" if hasattr(reader, "do_normalize") else "tokenizer"):
             return False
         names = [base.__name__ for base in type(model).__mro__]
@@ -93,7 +93,7 @@ class RegisteredHead(ABC):
     def suits(cls, model: Any) -> bool:
         """Return whether a model with a matching class name or task can be wrapped.
 
-        Raise a `ModelError` that says what to do for a model that no head serves.
+        Raise a `ModelError` with advice for a model that no head supports.
         """
         return True
 
@@ -114,28 +114,28 @@ heads: Registry[RegisteredHead] = Registry("head", "pertinent.models.heads", "pe
 class Head(RegisteredHead):
     """The part of a model that turns a transformer's hidden states into an answer.
 
-    `TransformerModel` does what all heads need: tokens, compaction, devices, embeddings.
+    `TransformerModel` provides what all heads need: tokens, compaction, devices, embeddings.
 
     Attributes
     ----------
     output
-        What the numbers mean.
+        Meaning of the numbers.
     classes
-        A name for each column; empty if the columns differ from input to input.
+        Names of the columns; empty if the columns differ between inputs.
     columns_differ
         As in `Model`.
     reading
-        The options of `TransformerModel` that `wrap` accepts.
+        Options of `TransformerModel` that `wrap` accepts.
     settings
         Settings that the answers depend on, besides the network, the tokenizer and the output.
     segments
-        The names of the two texts of an input, if the head reads only pairs.
+        Names of the two texts of an input if the head reads only pairs.
     reads_windows
-        Whether it combines the answers to all windows of a long text.
+        Whether the answers to all windows of a long text can be combined.
     is_causal
-        Whether the network's tokens attend only to earlier ones, as in a language model.
+        Whether tokens attend only to earlier tokens, as in a language model.
     default_removal
-        The default removal.
+        Name of the default removal.
     """
 
     output: Output
@@ -150,7 +150,7 @@ class Head(RegisteredHead):
 
     @classmethod
     def options(cls) -> list[str]:
-        """Return the settings of the head, and the options about reading texts."""
+        """Return the head's settings and the options for reading texts."""
         return [*constructor_options(cls), *cls.reading]
 
     @classmethod
@@ -166,70 +166,70 @@ class Head(RegisteredHead):
         return cls(**settings)
 
     def finish(self, model: TransformerModel) -> Model:
-        """Return the model that is explained, by default the transformer with this head."""
+        """Return the model to explain; by default the transformer with this head."""
         return model
 
     def check_encoder(self, encoder: TransformerModel) -> None:
         """Raise an error unless the head suits this encoder, which is complete except for the head."""
 
     def forget(self) -> None:
-        """Discard what was derived from the network's parameters, because they have changed."""
+        """Discard everything derived from the network's parameters, because they have changed."""
 
     def prepare_network(self, encoder: TransformerModel) -> None:
         """Inspect the network; called before the encoder inspects it."""
 
     def network(self, model: Any) -> Any:
-        """Return the part of the user's model, or of a copy of it, whose output `answer_of` reads."""
+        """Return the part of a model, the user's or a copy, whose output `answer_of` reads."""
         return model
 
     # -- inputs --------------------------------------------------------------------------------------
 
     def prepare(self, raw: Any, features: Features | None, encoder: TransformerModel) -> TextInput | None:
-        """Return the tokenized input of a head that does not read plain texts; by default ``None``."""
+        """Return the tokenized input if the head does not read plain texts; by default ``None``."""
         return None
 
     def text_of(self, raw: Any, encoder: TransformerModel) -> Text:
-        """Return the text that is tokenized, including its fixed part."""
+        """Return the text to tokenize, including its fixed part."""
         return Text.from_input(raw)
 
     def check_input(self, input: TextInput, encoder: TransformerModel) -> None:
-        """Raise an error unless the tokenized input can be answered."""
+        """Raise an error unless the head can answer the tokenized input."""
 
     def removal_of(self, input: TextInput) -> str:
         """Return the default removal for this input."""
         return self.default_removal
 
     def split(self, raw: Any) -> Iterable[Any] | None:
-        """Return the inputs in `raw`, or ``None`` if it is one input."""
+        """Return the inputs in a collection, or ``None`` if `raw` is a single input."""
         return modality_named(self.kind).split(raw)
 
     # -- answers -------------------------------------------------------------------------------------
 
     def columns_of(self, input: Input) -> tuple[str, ...]:
-        """Return a name for each column for this input."""
+        """Return the names of the columns for this input."""
         return self.classes
 
     def as_scale(self, input: Input, outputs: Floats, scale: Scale) -> Floats:
-        """Return the rows for this input on the given scale."""
+        """Convert rows for this input to the scale."""
         return self.output.as_scale(outputs, scale)
 
     @abstractmethod
     def answer_of(self, network_output: Any) -> torch.Tensor:
-        """Return the answer in the network's output: (rows, …), or (rows, tokens, …) for one per token."""
+        """Return the answer in the network's output: (rows, …), or (rows, tokens, …) with one per token."""
 
     def batch(self, parts: Sequence[TokenRows]) -> HeadBatch:
-        """Return a batch of these rows; its columns are the model's."""
+        """Return a batch of these rows with the model's columns."""
         return HeadBatch(parts)
 
     def followed_scores(
         self, seen: Callable[[], list[TokenRows]], encoder: TransformerModel
     ) -> FollowedScores:
-        """Return a function that computes the scores whose gradients are taken; by default the answer itself.
+        """Return a function that computes the scores to differentiate; by default the answer itself.
 
-        `seen` returns the rows at which the gradients are taken, as the network sees them.
+        `seen` returns the rows at which gradients are computed, as seen by the network.
         """
         return lambda answer, _: answer
 
     def details(self, input: TextInput, encoder: TransformerModel) -> dict[str, str]:
-        """Return facts about the prediction to show besides its numbers."""
+        """Return additional facts about the prediction."""
         return {}

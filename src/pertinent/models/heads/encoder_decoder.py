@@ -1,4 +1,4 @@
-"""A head that scores an answer with a separate decoder, as of T5 and BART."""
+"""Head that scores an answer with a separate decoder, as in T5 and BART."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from pertinent.removals.base import TokenRows
 class EncoderDecoderHead(LanguageModelHead):
     """The head of ``AutoModelForSeq2SeqLM``; an input is a `Prompt`.
 
-    The encoder reads what is left of the prompt, and the decoder scores the answer in one pass. An answer and
-    its rival are scored after one pass of the encoder.
+    The encoder reads the remaining prompt, and the decoder scores the answer in one pass. An answer and its
+    rival share a single encoder pass.
     """
 
-    summary = "log-likelihood of an answer that a decoder writes"
+    summary = "log-likelihood of an answer written by a decoder"
     architectures = ("ForConditionalGeneration", "ForSeq2SeqLM", "MTModel")
     auto_class = "AutoModelForSeq2SeqLM"
     is_causal = False
@@ -35,7 +35,7 @@ class EncoderDecoderHead(LanguageModelHead):
 
     @classmethod
     def suits(cls, model: Any) -> bool:
-        """Return whether the model has a decoder, and reads neither images nor sounds."""
+        """Return whether the model has a decoder and reads neither images nor audio."""
         arguments = signature(model.forward).parameters
         reads_text = "input_ids" in arguments and "pixel_values" not in arguments
         return reads_text and bool(getattr(model.config, "is_encoder_decoder", False))
@@ -45,14 +45,15 @@ class EncoderDecoderHead(LanguageModelHead):
         return model.get_encoder()
 
     def prepare_network(self, encoder: TransformerModel) -> None:
-        """Find the token with which the decoder begins."""
+        """Find the token that the decoder starts with."""
         self._model, name = encoder.model, "decoder_start_token_id"
         generation_config = getattr(encoder.model, "generation_config", None)
         self.start_id = first_set((generation_config, name), (encoder.model.config, name))
         if self.start_id is None:
             raise ModelError(
-                f"{type(encoder.model).__name__} does not say with which token its decoder begins: set "
-                f"`{name}` in its config."
+                f"The config of {type(encoder.model).__name__} does not define the decoder's start token: "
+                "set "
+                f"`{name}`."
             )
 
     def answer_of(self, network_output: Any) -> Tensor:
@@ -72,7 +73,7 @@ class EncoderDecoderHead(LanguageModelHead):
         return output.logits  # type: ignore[no-any-return]
 
     def batch(self, parts: Sequence[TokenRows]) -> AnswerBatch:
-        """Return a batch of prompts whose answers are scored after the encoder's pass."""
+        """Return a batch of prompts whose answers are scored after the encoder pass."""
         return _DecodedBatch(self, parts, parts)
 
     def followed_scores(
@@ -84,8 +85,9 @@ class EncoderDecoderHead(LanguageModelHead):
         def scores(states: Tensor, bias: Tensor | None) -> Tensor:
             if bias is not None:
                 raise ModelError(
-                    "Gradients along a mask do not reach the attention of a decoder: choose kernel-shap, or "
-                    "gradients over word embeddings."
+                    "Mask gradients do not reach the attention of a decoder: choose kernel-shap, or "
+                    "gradients with "
+                    "respect to word embeddings."
                 )
             return follow(states, bias)
 
@@ -93,12 +95,12 @@ class EncoderDecoderHead(LanguageModelHead):
 
 
 class _DecodedBatch(AnswerBatch):
-    """Rows of prompts, with the answers that the decoder reads."""
+    """Prompts with the answers that the decoder reads."""
 
     head: EncoderDecoderHead
 
     def lay_out(self, compact: Sequence[bool], device: torch.device) -> None:
-        """Send the answers, the encoder's row of each of them, and what the encoder attends to."""
+        """Send the answers, their encoder rows, and the encoder's attention mask to the device."""
         batch = collate(self.parts, compact, 0)
         attend = np.ones(batch.ids.shape, dtype=np.int64) if batch.attend is None else batch.attend
         self._attend = devices.send(attend.astype(np.int64), device)
@@ -114,7 +116,7 @@ class _DecodedBatch(AnswerBatch):
         self._owners = devices.send(np.concatenate(owners), device)
 
     def scores(self, answer: Tensor) -> Tensor:
-        """Return the columns of each row (rows, most columns), NaN where an input has fewer."""
+        """Return the columns of each row (rows, most columns), padded with NaN."""
         starts = torch.full_like(self.ids[:, :1], self.head.start_id)  # type: ignore[arg-type]
         shifted = torch.cat([starts, self.ids[:, :-1]], dim=1)
         logits = self.head.decode(answer[self._owners], self._attend[self._owners], shifted)

@@ -32,13 +32,13 @@ class ImageClassification(RegisteredHead):
 
     @classmethod
     def suits(cls, model: Any) -> bool:
-        """Return ``True``; raise a `ModelError` for a model that detects or segments objects."""
+        """Return ``True``; raise a `ModelError` for models that detect or segment objects."""
         check_supported(model)
         return True
 
     @classmethod
     def options(cls) -> list[str]:
-        """Return the options about the columns, and the images that baselines are drawn from."""
+        """Return the options for the columns, and for the images that baselines are drawn from."""
         return ["classes", "names", "output", "unit", "background"]
 
     @classmethod
@@ -50,8 +50,8 @@ class ImageClassification(RegisteredHead):
 class ImageClassifierModel(ModuleModel):
     """A transformers image classifier with its image processor.
 
-    The processor resizes and crops each image once, and features are parts of the result, with values in
-    [0, 1]. The processor's changes of values (mean and standard deviation) are part of the model.
+    The processor resizes and crops each image once, and features are regions of the result, with values in
+    [0, 1]. The processor's normalisation (mean and standard deviation) is part of the model.
     """
 
     def __init__(self, model: Any, processor: Any, *, output: str | None = None, **options: Any) -> None:
@@ -69,9 +69,9 @@ class ImageClassifierModel(ModuleModel):
         return super().identity(), self.processor.to_dict()
 
     def prepare(self, raw: Any, features: Features | None = None) -> ImageInput:
-        """Resize an image as the model requires, and divide it into features.
+        """Resize an image as the model requires and divide it into features.
 
-        An array of floats that has this size already is used unchanged.
+        An array of floats with the right size is used unchanged.
         """
         pixels = as_pixels(raw)
         is_floats = not isinstance(raw, str | Path) and not hasattr(raw, "getbands")
@@ -82,7 +82,7 @@ class ImageClassifierModel(ModuleModel):
         processed = pixels if is_floats and pixels.shape == self._size else self._process(pixels)
         input = image_input(processed, "patches" if features is None else features)
         before, after = (" × ".join(map(str, image.shape[1:])) for image in (pixels, processed))
-        note = f"brought from {before} to the {after} pixels that the model sees"
+        note = f"resized from {before} to the {after} pixels that the model reads"
         return input if before == after else replace(input, notes=(*input.notes, note))
 
     def scores(self, batch: torch.Tensor) -> torch.Tensor:
@@ -97,11 +97,11 @@ class ImageClassifierModel(ModuleModel):
     def _process(self, pixels: Array) -> Array:
         """Return the image resized and cropped by the processor, with values in [0, 1]."""
         if len(pixels) == 4:
-            pixels = pixels[:3] * pixels[3] + 1 - pixels[3]  # transparent pixels on a white background
+            pixels = pixels[:3] * pixels[3] + 1 - pixels[3]  # blend transparent pixels with white
         if len(pixels) == 1:
             pixels = np.repeat(pixels, self._channels, axis=0)
         if len(pixels) != self._channels:
-            raise InputError(f"The model reads images of {self._channels} channels, not of {len(pixels)}.")
+            raise InputError(f"The image must have {self._channels} channels, got {len(pixels)}.")
         output = self.processor(
             images=np.moveaxis((255 * pixels).round().astype(np.uint8), 0, -1),
             input_data_format="channels_last",
@@ -111,7 +111,7 @@ class ImageClassifierModel(ModuleModel):
         )
         processed = np.asarray(output.get("pixel_values", 0))
         if processed.ndim != 4:
-            raise ModelError("The image processor must give `pixel_values` (1, channels, height, width).")
+            raise ModelError("The image processor must return `pixel_values` (1, channels, height, width).")
         return np.asarray(processed[0].astype(np.float32) / 255)
 
     def _per_channel(self, values: Any) -> torch.Tensor:

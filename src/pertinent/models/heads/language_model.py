@@ -1,4 +1,4 @@
-"""A head that scores the tokens of an answer: the next tokens of a language model."""
+"""Head that scores the tokens of an answer: the next tokens of a language model."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ class LanguageModelHead(Head):
     """The head of ``AutoModelForCausalLM``; an input is a `Prompt`.
 
     The log-likelihood of an answer a₁ … aₙ to a prompt x is Σ log p(aᵢ | x, a₁ … aᵢ₋₁), from one pass over
-    prompt and answer. Logits are computed only for the tokens of the answer. The columns are the contrast
-    with another answer, or a span of the answer, if given; the whole answer; and each of its tokens.
+    prompt and answer. Logits are computed only for the answer's tokens. The columns are the contrast with
+    another answer or a span of the answer, if requested; the whole answer; and each of its tokens.
 
     Parameters
     ----------
     max_new_tokens
-        The largest number of tokens of an answer that the model writes.
+        Largest number of tokens in an answer that the model writes.
     length_normalised
         Whether to divide the log-likelihood of an answer by its number of tokens.
     value
-        A value of new answers to explain instead of likelihoods: see `RegeneratingModel`.
+        Value of newly written answers to explain instead of likelihoods: see `RegeneratingModel`.
     """
 
     summary = "log-likelihood of an answer to a prompt"
@@ -63,10 +63,10 @@ class LanguageModelHead(Head):
     columns_differ = True
     is_causal = True
     has_decoder = False
-    """Whether the answer is read by a separate decoder."""
+    """Whether a separate decoder reads the answer."""
     default_removal = "slice-out"
     start_id: int | None = None
-    """The token of an empty prompt, if there is one."""
+    """Token that stands for an empty prompt, if there is one."""
 
     @checked
     def __init__(
@@ -85,28 +85,28 @@ class LanguageModelHead(Head):
         return not getattr(model.config, "is_encoder_decoder", False)
 
     def finish(self, model: TransformerModel) -> Model:
-        """Return the transformer, or the model of the value of its new answers."""
+        """Return the transformer, or the model of the value of newly written answers."""
         return model if self.value is None else RegeneratingModel(TransformerWriter(model, self), self.value)
 
     # -- the network ---------------------------------------------------------------------------------
 
     def network(self, model: Any) -> Any:
-        """Return the network without the layer that computes logits, if that is a separate layer."""
+        """Return the network without its final logits layer, if that is a separate layer."""
         return model if self._to_logits is None else model.base_model
 
     def prepare_network(self, encoder: TransformerModel) -> None:
-        """Find the layer that computes logits, and verify that the model does nothing else to them."""
+        """Find the layer that computes logits, and verify that nothing else changes them."""
         model, tokenizer = encoder.model, encoder.tokenizer
         layer = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
         if layer is None or not hasattr(model, "base_model") or model.base_model is model:
             raise ModelError(
-                f"{type(model).__name__} has no language-model head: load it by AutoModelForCausalLM."
+                f"{type(model).__name__} has no language-model head: load it with AutoModelForCausalLM."
             )
         self._check_order(encoder)
         self.start_id = first_set((tokenizer, "bos_token_id"), (tokenizer, "eos_token_id"))
         self._to_logits = layer if self._is_last(layer, encoder) else None
         if self._to_logits is None:
-            logger.warning("Logits are computed for all tokens, because no single last layer computes them.")
+            logger.warning("Logits are computed for all tokens because no single final layer computes them.")
 
     @staticmethod
     def _check_order(encoder: TransformerModel) -> None:
@@ -115,12 +115,13 @@ class LanguageModelHead(Head):
         logits = encoder.exactly(whole).logits[:, :4]
         if not encoder.alike(encoder.exactly(whole[:, :4]).logits, logits):
             raise ModelError(
-                f"{type(encoder.model).__name__} attends to later tokens, so its answers have no likelihood: "
+                f"{type(encoder.model).__name__} attends to later tokens, so the likelihood of an answer is "
+                "undefined: "
                 "load it with is_decoder=True if it was trained as a causal language model."
             )
 
     def _is_last(self, layer: Any, encoder: TransformerModel) -> bool:
-        """Return whether this layer, applied to the last hidden states, gives the logits."""
+        """Return whether this layer, applied to the last hidden states, returns the logits."""
         batch = encoder.whole_text(8)
         logits = encoder.exactly(batch).logits
         self._to_logits = layer
@@ -141,38 +142,38 @@ class LanguageModelHead(Head):
         return network_output.last_hidden_state  # type: ignore[no-any-return]
 
     def logits(self, states: Tensor) -> Tensor:
-        """Return the logits of some tokens from the tensor of `answer_of`."""
+        """Return the logits of some tokens from the tensor that `answer_of` returns."""
         return states if self._to_logits is None else self._to_logits(states)
 
     # -- inputs --------------------------------------------------------------------------------------
 
     def prepare(self, raw: Any, features: Features | None, encoder: TransformerModel) -> PromptInput:
-        """Tokenize a prompt and its answer, which the model writes if there is none."""
+        """Tokenize a prompt and its answer; the model writes the answer if there is none."""
         writer = TransformerWriter(encoder, self)
         prompt = raw if isinstance(raw, RenderedPrompt) else writer.render(Prompt.from_input(raw))
         if not prompt.answer:
             (answer,) = writer.generate([prompt])
             if not answer.text.strip():
-                raise InputError("The model's answer to the prompt is empty: give an answer to explain.")
-            ending = "" if answer.ended else ", not ended"
+                raise InputError("The model's answer to the prompt is empty: pass an answer to explain.")
+            ending = "" if answer.ended else ", cut off"
             generation = f"greedy, at most {self.max_new_tokens} tokens{ending}"
             prompt = replace(prompt, answer=answer.text, answer_ids=answer.ids, generation=generation)
         reading = encoder.tokenizer, encoder.max_length
         return tokenize_prompt(prompt, features, *reading, has_decoder=self.has_decoder)
 
     def removal_of(self, input: TextInput) -> str:
-        """Return ``"alternatives"`` for slots that have some, else ``"slice-out"``."""
+        """Return ``"alternatives"`` for slots with alternatives, else ``"slice-out"``."""
         return "alternatives" if input.tokens is not None and input.tokens.variants else self.default_removal
 
     # -- answers -------------------------------------------------------------------------------------
 
     def columns_of(self, input: Input) -> tuple[str, ...]:
-        """Return the names of the contrast or span, if any, the whole answer, and each of its tokens."""
+        """Return the names of the contrast or span (if any), the whole answer, and each token."""
         assert isinstance(input, PromptInput)
         return input.text.columns
 
     def as_scale(self, input: Input, outputs: Floats, scale: Scale) -> Floats:
-        """Convert log-likelihoods to a scale; a contrast, the log-odds of two answers, does not change."""
+        """Convert log-likelihoods to a scale; a contrast, the log-odds of two answers, is unchanged."""
         return scaled_columns(self.output, self.columns_of(input), outputs, scale)
 
     def batch(self, parts: Sequence[TokenRows]) -> AnswerBatch:
@@ -188,13 +189,13 @@ class LanguageModelHead(Head):
         return lambda states, _: batch.scores(states)
 
     def details(self, input: Any, encoder: TransformerModel) -> dict[str, str]:
-        """Return the answers, and how the model generated its answer."""
+        """Return the answers and how the model generated its answer."""
         return input.text.details  # type: ignore[no-any-return]
 
     def fill_empty_rows(self, part: TokenRows) -> TokenRows:
-        """Return the rows with the tokenizer's first token where nothing is left before the answer.
+        """Insert the tokenizer's first token into rows that are otherwise empty before the answer.
 
-        A tokenizer that adds no such token has one for empty texts, such as GPT-2's end-of-text token.
+        If the tokenizer adds no such token, it has one for empty texts, such as GPT-2's end-of-text token.
         """
         assert part.tokens.scored is not None
         empty = ~part.attend[:, ~part.tokens.scored].any(axis=1)
@@ -202,8 +203,9 @@ class LanguageModelHead(Head):
             return part
         if self.start_id is None:
             raise InputError(
-                "Nothing is left before the answer when all features are removed, as the tokenizer has no "
-                "beginning token: choose the removal 'pad-token', or fix a part of the prompt by sources."
+                "No text remains before the answer when all features are removed, because the tokenizer has "
+                "no "
+                "start token: choose the removal 'pad-token', or fix part of the prompt by using sources."
             )
         attend, ids = part.attend.copy(), np.broadcast_to(part.tokens.ids, part.attend.shape).copy()
         if part.ids is not None:
@@ -215,7 +217,7 @@ class LanguageModelHead(Head):
 class AnswerBatch(HeadBatch):
     """Base class of batches of prompts whose answers are scored.
 
-    Each requested part has `n_answers` answers: the one that is explained and, for a contrast, its rival.
+    Each requested part has `n_answers` answers: the explained one and, for a contrast, its rival.
     """
 
     def __init__(
@@ -228,20 +230,20 @@ class AnswerBatch(HeadBatch):
     def send_answers(
         self, answers: Sequence[Ints], counts: Sequence[int], n_answers: Sequence[int], device: torch.device
     ) -> Masks:
-        """Send the tokens of the answers to the device, and which answers belong to each requested row.
+        """Send the answers' tokens, and which answers belong to each requested row, to the device.
 
         Parameters
         ----------
         answers
-            The tokens of each answer, all answers of a part together.
+            Tokens of each answer, with all answers of a part together.
         counts
-            The number of rows that have each answer.
+            Number of rows that have each answer.
         n_answers
-            The number of answers of each requested part.
+            Number of answers of each requested part.
 
         Returns
         -------
-        Which tokens of the padded answers are real (rows of all answers, most tokens).
+        Mask of the real tokens in the padded answers (rows of all answers, most tokens).
         """
         width = max(map(len, answers))
         ids = np.repeat([np.pad(answer, (0, width - len(answer))) for answer in answers], counts, axis=0)
@@ -262,14 +264,14 @@ class AnswerBatch(HeadBatch):
 
 
 class _CausalBatch(AnswerBatch):
-    """Rows of prompts, each followed by its answer, and in further rows by the rival answer."""
+    """Prompts followed by their answer, and in additional rows by the rival answer."""
 
     def __init__(self, head: LanguageModelHead, parts: Sequence[TokenRows]) -> None:
         windows = [head.fill_empty_rows(window) for part in parts for window in part.windows()]
         super().__init__(head, parts, windows)
 
     def lay_out(self, compact: Sequence[bool], device: torch.device) -> None:
-        """Find the slots before the tokens of the answers, whose logits predict these tokens."""
+        """Find the slots before the answers' tokens, whose logits predict these tokens."""
         attended = lay_out_like_ids(
             self.parts, compact, [part.attend.astype(np.int64) for part in self.parts], 0
         )
@@ -283,31 +285,31 @@ class _CausalBatch(AnswerBatch):
         self._slots = devices.send(np.where(real, np.take_along_axis(order, before, axis=1), 0), device)
 
     def scores(self, answer: Tensor) -> Tensor:
-        """Return the columns of each row (rows, most columns), NaN where an input has fewer."""
+        """Return the columns of each row (rows, most columns), padded with NaN."""
         rows = torch.arange(len(answer), device=answer.device)[:, None]
         return self.columns(self.head.logits(answer[rows, self._slots]).float())
 
 
 def first_set(*attributes: tuple[Any, str]) -> Any:
-    """Return the first of these attributes, (object, name), that exists and is not ``None``."""
+    """Return the first of these attributes (object, name) that exists and is not ``None``."""
     values = (getattr(owner, name, None) for owner, name in attributes)
     return next((value for value in values if value is not None), None)
 
 
 def answer_columns(logs: Tensor, real: Tensor, rows: Tensor, *, mean: bool = False) -> Tensor:
-    """Return the columns of each row (rows, most columns), NaN where an input has fewer.
+    """Return the columns of each row (rows, most columns), padded with NaN.
 
     Parameters
     ----------
     logs
-        Log-likelihoods of the tokens of answers (answers, most tokens).
+        Log-likelihoods of the answers' tokens (answers, most tokens).
     real
-        0 where an answer has fewer tokens.
+        0 for padding.
     rows
-        For each row, the index of its answer, that of the rival answer (−1: none), the first token of a span
-        and the one after its last (equal: no span).
+        For each row, the index of its answer, the index of the rival answer (−1: none), the first token of a
+        span and the token after its last (equal: no span).
     mean
-        Whether the log-likelihood of an answer or a span is the mean over its tokens, not the sum.
+        Whether the log-likelihood of an answer or span is the mean over its tokens instead of the sum.
     """
     index, rival, first, last = rows.T
     logs = logs.masked_fill(real == 0, torch.nan)

@@ -1,4 +1,4 @@
-"""A head that answers a question with a span of a context."""
+"""Head that answers a question with a span of a context."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from pertinent.outputs import PlainValues
 from pertinent.removals.base import TokenRows
 
 CONTEXT = 1
-"""The segment that contains the answer; segment 0 is the question."""
+"""Segment that contains the answer; segment 0 is the question."""
 
 OVERLAP = "answer overlap"
-"""The name of the only column."""
+"""Name of the only column."""
 
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The tokens of the context that each row keeps, in order, as arrays (rows, most candidates).
+    """The context tokens kept in each row, in order, as arrays (rows, most candidates).
 
     Attributes
     ----------
     slots
         Their positions in the batch.
     indices
-        Their positions in the whole input; −1 where a row has fewer.
+        Their positions in the whole input; −1 for padding.
     unchanged
-        1 for a token of the input, 0 for one that is replaced or set to zero.
+        1 for a token of the input, 0 for a token that was replaced or zeroed.
     """
 
     slots: Tensor
@@ -53,7 +53,7 @@ class Candidates:
     def from_rows(
         cls, parts: Sequence[TokenRows], compact: Sequence[bool], device: torch.device
     ) -> Candidates:
-        """Return the candidates in the batch that `collate` makes of these parts."""
+        """Return the candidates in the batch that `collate` creates from these parts."""
         indices = lay_out_like_ids(parts, compact, [_candidate_indices(part) for part in parts], -1)
         changed = lay_out_like_ids(parts, compact, [part.changed().astype(np.int64) for part in parts], 0)
         width = max(1, int((indices >= 0).sum(axis=1).max()))
@@ -62,7 +62,7 @@ class Candidates:
         return cls(*devices.send(np.stack([slots, indices, 1 - changed]), device))
 
     def logits(self, logits: Tensor) -> Tensor:
-        """Return the logits of the candidates (rows, candidates, 2), −∞ where a row has fewer."""
+        """Return the candidates' logits (rows, candidates, 2), padded with −∞."""
         logits = logits.float().gather(1, self.slots[..., None].expand(-1, -1, 2))
         return logits.masked_fill(self.indices[..., None] < 0, -torch.inf)
 
@@ -71,8 +71,8 @@ def best_spans(logits: Tensor, candidates: Candidates, longest: int, *, no_answe
     """Return the first and last candidate of each row's answer (rows, 2), from logits (rows, length, 2).
 
     The answer is the span of at most `longest` tokens with the largest sum of start and end logits. It is
-    empty, with its last token before its first, if no candidate is left and, with `no_answer`, if the sum for
-    the first token of the input, which stands for no answer, is larger. It is NaN where a logit is.
+    empty (its last token precedes its first) if no candidate remains, or if `no_answer` is set and the sum
+    for the input's first token, which stands for no answer, is larger. It is NaN if a logit is.
     """
     start, end = candidates.logits(logits).unbind(dim=2)
     window = min(longest, start.shape[1])
@@ -88,9 +88,9 @@ def best_spans(logits: Tensor, candidates: Candidates, longest: int, *, no_answe
 
 
 def overlaps(spans: Tensor, candidates: Candidates, references: Tensor) -> Tensor:
-    """Return the Jaccard index of each row's span and a reference span of its whole input (rows,).
+    """Return the Jaccard index between each row's span and a reference span of its whole input (rows,).
 
-    |A ∩ B| / |A ∪ B|, as sets of tokens; a replaced token is not in the reference. Two empty spans are equal.
+    |A ∩ B| / |A ∪ B| as sets of tokens; replaced tokens are not in the reference. Two empty spans are equal.
     """
     number = torch.arange(candidates.indices.shape[1], device=spans.device)
     is_shared = _within(number, spans) & _within(candidates.indices, references) & candidates.unchanged.bool()
@@ -102,7 +102,7 @@ def overlaps(spans: Tensor, candidates: Candidates, references: Tensor) -> Tenso
 def log_probabilities(logits: Tensor, context: Candidates, references: Tensor, *, no_answer: bool) -> Tensor:
     """Return the log-probabilities of reference spans of whole inputs, log p(start) + log p(end) (rows,).
 
-    Both are softmax over the context and, with `no_answer`, the first token of the input.
+    Both are softmax over the context and, with `no_answer`, the input's first token.
     """
     choices = context.logits(logits)
     if no_answer:
@@ -117,10 +117,10 @@ def _within(numbers: Tensor, spans: Tensor) -> Tensor:
 
 
 def _candidate_indices(part: TokenRows) -> Ints:
-    """Return the position of each token that is a candidate, −1 for the others (rows, length)."""
-    place = part.tokens.place
-    assert place is not None
-    return np.where(part.attend & (place[:, 0] == CONTEXT), np.arange(len(place)), -1)
+    """Return the position of each candidate token, −1 for other tokens (rows, length)."""
+    char_spans = part.tokens.char_spans
+    assert char_spans is not None
+    return np.where(part.attend & (char_spans[:, 0] == CONTEXT), np.arange(len(char_spans)), -1)
 
 
 @heads.register("question-answering")
@@ -128,25 +128,24 @@ class ReaderHead(Head):
     """The head of ``AutoModelForQuestionAnswering``; an input is (question, context).
 
     Its value is the overlap of the answer with the answer to the whole input: the Jaccard index of the two as
-    sets of tokens (MAGNEx, Sec. 3.5). It is 1 for the same answer, also if both are no answer, and 0 if they
-    share no token or nothing of the context is left. The first batch with rows of an input also answers the
-    whole input.
+    sets of tokens (MAGNEx, Sec. 3.5). It is 1 for equal answers, including two missing answers, and 0 if they
+    share no token or no context remains. The first batch with rows of an input also answers the whole input.
 
     An overlap has no gradient. Gradients are those of the log-probability of the answer to the whole input,
-    log p(start) + log p(end); along a mask, of softmax × mask, renormalised, as in attention.
+    log p(start) + log p(end); mask gradients use softmax × mask, renormalised, in attention.
 
     Parameters
     ----------
     fix_question
-        Whether the words of the question are always kept, so that only words of the context are features.
+        Whether to keep the words of the question always, so that only the context is explained.
     max_answer_length
-        The largest number of tokens of an answer.
+        Largest number of tokens in an answer.
     no_answer
-        Whether the model may answer that there is no answer, by the logits of the first token, as models
-        trained on SQuAD 2 do.
+        Whether the model may return no answer, based on the logits of the first token, as models trained on
+        SQuAD 2 do.
     """
 
-    summary = "overlap of the span that answers a question with the first answer"
+    summary = "overlap of the answer span with the answer to the whole input"
     tasks = ("question-answering",)
     architectures = ("ForQuestionAnswering",)
     auto_class = "AutoModelForQuestionAnswering"
@@ -163,13 +162,13 @@ class ReaderHead(Head):
         self.no_answer = no_answer
         self.settings = (max_answer_length, no_answer)
         self.references: WeakKeyDictionary[Tokens, Tensor] = WeakKeyDictionary()
-        """The answer to each whole input, on the device."""
+        """Answer to each whole input, on the device."""
         self.answers: WeakKeyDictionary[Tokens, Array] = WeakKeyDictionary()
-        """The same answers on the host, once they are fetched."""
+        """The same answers on the host, once fetched."""
 
     def check_encoder(self, encoder: TransformerModel) -> None:
         """Raise an error if the first token, which stands for no answer, would be a token of the text."""
-        must = "False for a tokenizer whose texts begin with no special token"
+        must = "False for a tokenizer that adds no special token at the start"
         special = encoder.example["special_tokens_mask"]
         require(not self.no_answer or special[0] == 1, "no_answer", must, self.no_answer)
 
@@ -179,12 +178,12 @@ class ReaderHead(Head):
         self.answers.clear()
 
     def text_of(self, raw: Any, encoder: TransformerModel) -> Text:
-        """Return a question and a context; a `Text` says itself which of them is fixed."""
+        """Return a question and a context; a `Text` specifies which of the two is fixed."""
         text = Text.from_input(raw)
         if text.second is None:
             raise InputError(
-                "The model answers a question about a context: give (question, context) or "
-                "{'question': …, 'context': …}, but got one text."
+                "The model answers a question about a context: pass (question, context) or "
+                "{'question': …, 'context': …}, not a single text."
             )
         for name, segment in zip(self.segments, text.segments, strict=True):
             if not segment.strip():
@@ -203,33 +202,34 @@ class ReaderHead(Head):
         if length >= encoder.max_length:
             fixed, other = self.segments[segment], self.segments[1 - segment]
             raise InputError(
-                f"The {fixed} is fixed and leaves no room for the {other}: with special tokens it has "
-                f"{length} tokens, and the model reads {encoder.max_length}."
+                f"The {fixed} is fixed and too long: with special tokens it has {length} tokens, and the "
+                "model "
+                f"reads {encoder.max_length}, which leaves none for the {other}."
             )
 
     def check_input(self, input: TextInput, encoder: TransformerModel) -> None:
-        """Raise an `InputError` if no token of the context is left after truncation."""
-        assert input.tokens is not None and input.tokens.place is not None
-        if not (input.tokens.place[:, 0] == CONTEXT).any():
-            raise InputError(f"`max_length` = {encoder.max_length} tokens leave no room for the context.")
+        """Raise an `InputError` if truncation leaves no token of the context."""
+        assert input.tokens is not None and input.tokens.char_spans is not None
+        if not (input.tokens.char_spans[:, 0] == CONTEXT).any():
+            raise InputError(f"`max_length` = {encoder.max_length} tokens leave none for the context.")
 
     def split(self, raw: Any) -> Iterable[Any] | None:
-        """Return the pairs in `raw`, if it holds several; two strings are one pair, also in a list."""
+        """Return the pairs in a collection; two strings are one pair, also in a list."""
         if isinstance(raw, list | tuple) and len(raw) == 2 and all(isinstance(text, str) for text in raw):
             return None
         return super().split(raw)
 
     def answer_of(self, network_output: Any) -> Tensor:
-        """Return the logits of each token as the start and as the end of the answer (rows, tokens, 2)."""
+        """Return each token's logits as the start and the end of the answer (rows, tokens, 2)."""
         if not hasattr(network_output, "start_logits"):
             raise ModelError(
-                "The model must give start_logits and end_logits of the answer, but gave "
+                "The model must return start_logits and end_logits of the answer, but returned "
                 f"{type(network_output).__name__}."
             )
         return torch.stack([network_output.start_logits, network_output.end_logits], dim=2)
 
     def batch(self, parts: Sequence[TokenRows]) -> HeadBatch:
-        """Return a batch that also answers the whole inputs that are not answered yet."""
+        """Return a batch that also answers those whole inputs that have not been answered yet."""
         return _ReaderBatch(self, parts)
 
     def followed_scores(
@@ -248,7 +248,7 @@ class ReaderHead(Head):
 
         def scores(logits: Tensor, bias: Tensor | None) -> Tensor:
             spans = self.spans(logits.detach(), candidates)
-            if bias is not None and bias.is_floating_point():  # the logarithms of the weights of tokens
+            if bias is not None and bias.is_floating_point():  # log-weights of the tokens
                 logits = logits + bias[:, 0, 0, :, None]
             logs = log_probabilities(logits, context, references, no_answer=self.no_answer)
             return (overlaps(spans, candidates, references) + (logs - logs.detach()))[:, None]
@@ -256,9 +256,9 @@ class ReaderHead(Head):
         return scores
 
     def details(self, input: TextInput, encoder: TransformerModel) -> dict[str, str]:
-        """Return the answer to the whole input, as in the context; empty if there is none."""
+        """Return the answer to the whole input, as written in the context; empty if there is none."""
         tokens = input.tokens or encoder.prepare(input.text).tokens  # a saved input has no tokens
-        assert tokens is not None and tokens.place is not None and input.text.second is not None
+        assert tokens is not None and tokens.char_spans is not None and input.text.second is not None
         if tokens not in self.references:
             encoder.submit([whole_rows(tokens)]).outputs()
         if tokens not in self.answers:
@@ -266,26 +266,28 @@ class ReaderHead(Head):
         first, last = self.answers[tokens]
         if not first <= last:
             return {"answer": ""}
-        return {"answer": input.text.second[tokens.place[int(first), 1] : tokens.place[int(last), 2]]}
+        return {
+            "answer": input.text.second[tokens.char_spans[int(first), 1] : tokens.char_spans[int(last), 2]]
+        }
 
     def spans(self, logits: Tensor, candidates: Candidates) -> Tensor:
-        """Return the span that answers each row."""
+        """Return the answer span of each row."""
         return best_spans(logits, candidates, self.max_answer_length, no_answer=self.no_answer)
 
     def references_of(self, parts: Sequence[TokenRows], device: torch.device) -> Tensor:
-        """Return the span that answers the whole input, for each row (rows, 2)."""
+        """Return the answer span of the whole input, for each row (rows, 2)."""
         owners = np.repeat(np.arange(len(parts)), [len(part.attend) for part in parts])
         spans = torch.stack([self.references[part.tokens] for part in parts])
         return spans[devices.send(owners, device)]
 
 
 class _ReaderBatch(HeadBatch):
-    """Rows whose answers are compared with those to whole inputs, which are added if not answered yet."""
+    """Rows whose answers are compared with those to whole inputs; unanswered whole inputs are added."""
 
     def __init__(self, head: ReaderHead, parts: Sequence[TokenRows]) -> None:
         self._head = head
         self._n_requested = sum(len(part.attend) for part in parts)
-        self._wholes: dict[Tokens, int] = {}  # the row that is the whole of each input not yet answered
+        self._wholes: dict[Tokens, int] = {}  # row of each whole input not yet answered
         added: list[TokenRows] = []
         first = 0
         for part in parts:
@@ -311,7 +313,7 @@ class _ReaderBatch(HeadBatch):
         return torch.cat([overlaps(spans, self._candidates, references)[:, None], answers], dim=1)
 
     def collect(self, scores: Array) -> Array:
-        """Return the overlaps of the requested rows; store the answers to whole inputs."""
+        """Return the overlaps of the requested rows, and store the answers to whole inputs."""
         for tokens, row in self._wholes.items():
             self._head.answers[tokens] = scores[row, 1:].copy()
         return scores[: self._n_requested, :1]

@@ -1,4 +1,4 @@
-"""A head whose logits are those of classes or labels, or the values of a regression."""
+"""Head whose logits are those of classes or labels, or the values of a regression."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pertinent.removals.base import TokenRows
 class ClassificationHead(Head):
     """The head of ``AutoModelForSequenceClassification``; `config` is the network's configuration.
 
-    The answer to a text that is read in windows is the mean of the windows' probabilities, or values.
+    The answer to a text read in windows is the mean of the windows' probabilities or values.
     """
 
     summary = "class probabilities, label probabilities or values of a text"
@@ -46,11 +46,11 @@ class ClassificationHead(Head):
 
     @classmethod
     def suits(cls, model: Any) -> bool:
-        """Raise a `ModelError` for a model with another head or without one."""
+        """Raise a `ModelError` for a model with a different head or none."""
         check_supported(model)
         if getattr(model, "base_model", None) is model:
             raise ModelError(
-                f"{type(model).__name__} has no head, so it answers nothing: load the model by "
+                f"{type(model).__name__} has no head and returns no answer: load the model with "
                 "AutoModelForSequenceClassification, AutoModelForQuestionAnswering, AutoModelForCausalLM or "
                 "AutoModelForSeq2SeqLM."
             )
@@ -66,13 +66,13 @@ class ClassificationHead(Head):
         return network_output.logits  # type: ignore[no-any-return]
 
     def batch(self, parts: Sequence[TokenRows]) -> HeadBatch:
-        """Return a batch, in which texts may be read in windows."""
+        """Return a batch whose texts may be read in windows."""
         return WindowBatch(parts, self.output) if _has_windows(parts) else super().batch(parts)
 
     def followed_scores(
         self, seen: Callable[[], list[TokenRows]], encoder: TransformerModel
     ) -> FollowedScores:
-        """Return a function that computes the mean of each row's windows."""
+        """Return a function that computes the mean over each row's windows."""
         rows = seen()
         if not _has_windows(rows):
             return super().followed_scores(seen, encoder)
@@ -85,14 +85,14 @@ def _has_windows(parts: Sequence[TokenRows]) -> bool:
 
 
 def infer_output(config: Any) -> str:
-    """Return what a classifier's logits mean, by transformers' rules for its configuration."""
+    """Return what a classifier's logits mean, following transformers' rules for its configuration."""
     if config.problem_type == "multi_label_classification":
         return "label-logit"
     return "value" if config.num_labels == 1 or config.problem_type == "regression" else "logit"
 
 
 def config_names(config: Any, output: Output) -> tuple[str, ...]:
-    """Return the names of the columns in the configuration, without a regressor's placeholders (LABEL_0)."""
+    """Return the column names in the configuration, except for a regressor's placeholder (LABEL_0)."""
     labels = config.id2label
     names = tuple(str(labels[i]) for i in range(len(labels)))
     if output.kind == "value" and all(name.startswith("LABEL_") for name in names):

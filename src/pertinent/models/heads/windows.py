@@ -1,4 +1,4 @@
-"""One answer to a text that is read in windows, from the answers to its windows."""
+"""Combines the answers to the windows of a long text."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from pertinent.removals.base import TokenRows
 
 
 class WindowBatch(HeadBatch):
-    """Rows of texts that may be read in windows; all windows of a row have the same weight.
+    """Rows of texts that may be read in windows; a row's windows have equal weights.
 
-    A window without kept tokens is answered from its special tokens. Without it in the mean, removing a word
-    would also change the weight of the words of all other windows.
+    A window without kept tokens is answered from its special tokens. If it were left out of the mean,
+    removing a word would also change the weight of the words in all other windows.
     """
 
     def __init__(self, parts: Sequence[TokenRows], output: Output) -> None:
@@ -30,12 +30,12 @@ class WindowBatch(HeadBatch):
         self._windows = devices.send(self._rows, device)
 
     def scores(self, answer: torch.Tensor) -> torch.Tensor:
-        """Return the mean of the windows of each row."""
+        """Return the mean over each row's windows."""
         return mean_of_windows(self._output, answer, self._windows)
 
 
 def window_rows(parts: Sequence[TokenRows]) -> Ints:
-    """Return the indices of each row's windows (rows, most windows), −1 where it has fewer.
+    """Return the indices of each row's windows (rows, most windows), padded with −1.
 
     Windows are in the order of ``part.windows()``: all rows of the first window come first.
     """
@@ -50,7 +50,7 @@ def window_rows(parts: Sequence[TokenRows]) -> Ints:
 
 
 def mean_of_windows(output: Output, answer: torch.Tensor, windows: torch.Tensor) -> torch.Tensor:
-    """Return the mean answer of each row's windows; a single window's answer is not rounded."""
+    """Return the mean answer over each row's windows; a single window's answer is not rounded."""
     if windows.shape[1] == 1:
         return answer
     mean = output.mean_answer(answer, windows)

@@ -1,1 +1,1 @@
-"""Texts and prompts as a transformer reads them: tokens and batches of tokens."""
+"""Tokenization of texts and prompts for transformers, and batches of tokens."""

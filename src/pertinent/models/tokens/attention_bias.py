@@ -1,4 +1,4 @@
-"""Biases on attention scores that hide or weight tokens, and the check of which models accept them."""
+"""Biases on attention scores that hide or weight tokens, and a check of which models accept them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 NAME = "pertinent-weighted"
 MULTIPLE = 8
-"""Fused kernels require widths and strides that are multiples of this."""
+"""Fused kernels require widths and strides that are multiples of this number."""
 
 LEAST = math.exp(-46)
-"""The weight of a removed token, 1e-20, whose logarithm is exact in bfloat16.
+"""Weight of a removed token, 1e-20, whose logarithm is exact in bfloat16.
 
-Attention scores may favour a removed token by many powers of ten; a weight of 1e-12 was too large.
+Attention scores may favour a removed token by many orders of magnitude; 1e-12 was too large.
 """
 
 
@@ -43,7 +43,7 @@ def attention_bias(weights: torch.Tensor, hidden: torch.Tensor | None, dtype: to
 
 
 def hiding_bias(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """Return the bias on attention scores that hides the tokens where `mask` is 0.
+    """Return the bias on attention scores that hides tokens where `mask` is 0.
 
     The stride of its rows is a multiple of `MULTIPLE`; otherwise every layer would copy it for every pair of
     tokens.
@@ -64,10 +64,10 @@ def attend(
     scaling: float | None = None,
     **unused: Any,
 ) -> tuple[torch.Tensor, None]:
-    """Compute attention with (q·k) s + b as ([q, 1/s]·[k, b]) s: the bias is one more dimension of the keys.
+    """Compute attention as ([q, 1/s]·[k, b]) s = (q·k) s + b, with the bias as a dimension of the keys.
 
-    Its gradient is then part of the keys' gradient, and no matrix of all pairs of tokens is needed. The
-    queries have the 1/s because b/s would be rounded more in bfloat16.
+    Its gradient is then part of the keys' gradient, and no matrix over all token pairs is needed. The factor
+    1/s is in the queries, because b/s would be rounded more in bfloat16.
     """
     del module, unused
     width = query.shape[-1]
@@ -93,11 +93,11 @@ def _register() -> None:
 
 @contextmanager
 def in_use(model: Any) -> Iterator[None]:
-    """Use weighted attention in the model, if its attention implementation can be chosen.
+    """Use weighted attention in the model if its attention implementation can be chosen.
 
     Otherwise the model adds the bias to its attention scores, with the same result.
     """
-    if "transformers" in sys.modules:  # else an embedded model, for which its slow import is not needed
+    if "transformers" in sys.modules:  # otherwise it is an embedded model, which needs no slow import
         _register()
     with exclusive():
         before = model.config._attn_implementation  # noqa: SLF001
@@ -110,9 +110,9 @@ def in_use(model: Any) -> Iterator[None]:
 
 @dataclass
 class BiasCheck:
-    """A check, for each length of texts, of whether a model accepts a bias in place of an attention mask.
+    """A check of whether a model accepts a bias instead of an attention mask, for each text length.
 
-    A bias would override a local-attention window, which shows only in texts longer than the window.
+    A bias would override a local-attention window, which only matters for texts longer than the window.
     """
 
     model: TransformerModel
@@ -136,7 +136,7 @@ class BiasCheck:
                 masked = model.head.answer_of(model.exactly(batch, attention_mask=mask))
                 with in_use(model.model) if weighted else nullcontext():
                     biased = model.head.answer_of(model.exactly(batch, attention_mask=bias))
-        except Exception as error:  # whatever the error, this architecture needs a mask
+        except Exception as error:  # after any error, use a mask for this architecture
             if model.is_out_of_memory(error):
                 raise
             return False

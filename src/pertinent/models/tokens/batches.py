@@ -16,16 +16,16 @@ from pertinent.removals.base import TokenRows
 
 @dataclass(frozen=True, eq=False)
 class TokenBatch:
-    """Rows of tokens of the same length.
+    """Rows of tokens with equal lengths.
 
     Attributes
     ----------
     ids, types, positions
-        The ids, token types and positions of the tokens (rows, length).
+        Token ids, token types and positions (rows, length).
     attend
-        Which tokens may be attended to (rows, length); ``None`` if all.
+        Mask of the tokens that may be attended to (rows, length); ``None`` if all.
     zeroed
-        Which word embeddings are set to zero (rows, length); ``None`` if none.
+        Mask of the word embeddings that are zeroed (rows, length); ``None`` if none.
     """
 
     ids: Ints
@@ -35,20 +35,20 @@ class TokenBatch:
     zeroed: Masks | None
 
     def __getitem__(self, index: Any) -> TokenBatch:
-        """Return some of the rows, or of the rows and tokens."""
+        """Return the selected rows, or rows and tokens."""
         arrays = [None if array is None else array[index] for array in vars(self).values()]
         return TokenBatch(*arrays)  # type: ignore[arg-type]
 
     def pick(self, rows: Ints) -> TokenBatch:
-        """Return some of the rows."""
+        """Return the selected rows."""
         return self[rows]
 
 
 def without_needless_mask(batch: TokenBatch) -> TokenBatch:
-    """Return the batch for a causal network, without a mask if the mask hides only padding at the end.
+    """Return the batch for a causal network, without its mask if that hides only padding at the end.
 
-    Otherwise the batch always has a mask: without one, transformers takes gaps between positions for the
-    boundaries of several texts.
+    Otherwise the batch always has a mask: without one, transformers interprets gaps between positions as
+    boundaries between several texts.
     """
     attend = np.ones(batch.ids.shape, dtype=np.bool_) if batch.attend is None else batch.attend
     order = np.arange(attend.shape[1])
@@ -58,7 +58,7 @@ def without_needless_mask(batch: TokenBatch) -> TokenBatch:
 
 
 def one_row(ids: Sequence[int]) -> TokenBatch:
-    """Return a batch of one row of these tokens, with nothing hidden."""
+    """Return a batch with one row of these tokens, with nothing hidden."""
     row = np.array(ids)[None]
     return TokenBatch(row, np.zeros_like(row), np.arange(row.shape[1])[None], None, None)
 
@@ -69,7 +69,7 @@ def whole_rows(tokens: Tokens, n: int = 1) -> TokenRows:
 
 
 def collate(parts: Sequence[TokenRows], compact: Sequence[bool], pad_id: int) -> TokenBatch:
-    """Return one batch of the rows of all parts; `compact` parts omit the tokens that are not attended to."""
+    """Return the rows of all parts as one batch; `compact` parts omit tokens that are not attended to."""
     if all(compact) and all(p.ids is None and p.zeroed is None and not p.renumber for p in parts):
         flattened = [_flatten_compact(parts)]
     else:
@@ -78,7 +78,7 @@ def collate(parts: Sequence[TokenRows], compact: Sequence[bool], pad_id: int) ->
     flats = [flat for _, flat in flattened]
     if not lengths.all():
         raise InputError(
-            "Nothing is left of this text when all its features are removed, as the tokenizer adds no "
+            "No tokens of this text remain when all its features are removed, because the tokenizer adds no "
             "special tokens; choose the removal 'mask-token' or 'pad-token'."
         )
     shape = (len(lengths), int(lengths.max()))
@@ -86,7 +86,7 @@ def collate(parts: Sequence[TokenRows], compact: Sequence[bool], pad_id: int) ->
     slots = None if is_full else (np.repeat(np.arange(len(lengths)), lengths), _count_within(lengths))
 
     def lay_out(values: Sequence[Array | None], padding: int, default: bool = False) -> Array:
-        """Return rows of equal length; parts without values have the default."""
+        """Return rows of equal length; parts without values are filled with the default."""
         concatenated = np.concatenate(
             [
                 np.full(len(flat.ids), default) if array is None else array
@@ -113,18 +113,18 @@ def collate(parts: Sequence[TokenRows], compact: Sequence[bool], pad_id: int) ->
 def lay_out_like_ids(
     parts: Sequence[TokenRows], compact: Sequence[bool], values: Sequence[Ints], padding: int
 ) -> Ints:
-    """Return values of tokens, (rows, length) for each part, in the layout of the batch from `collate`."""
+    """Return token values, (rows, length) for each part, in the layout of a batch from `collate`."""
     rows = [replace(part, ids=ids, zeroed=None) for part, ids in zip(parts, values, strict=True)]
     return collate(rows, compact, padding).ids
 
 
 def order_first(chosen: Masks) -> Ints:
-    """Return the slots of each row, the chosen ones first, each group in its original order."""
+    """Return the slots of each row with the chosen slots first, otherwise in their original order."""
     return np.argsort(~chosen, axis=1, kind="stable")
 
 
 def _flatten(rows: TokenRows, compact: bool) -> tuple[Ints, TokenBatch]:
-    """Return the length of each row, and the tokens of all rows, concatenated."""
+    """Return the length of each row, and the concatenated tokens of all rows."""
     n, length = rows.attend.shape
     if compact or rows.renumber:
         flat = rows.attend.ravel().nonzero()[0]
@@ -144,7 +144,7 @@ def _flatten(rows: TokenRows, compact: bool) -> tuple[Ints, TokenBatch]:
 
 
 def _flatten_compact(parts: Sequence[TokenRows]) -> tuple[Ints, TokenBatch]:
-    """Do the same as `_flatten` for many compact parts together whose tokens are not changed."""
+    """Flatten many compact parts with unchanged tokens together (see `_flatten`)."""
     n_rows, widths = np.array([part.attend.shape for part in parts]).T
     flat = np.concatenate([part.attend.ravel() for part in parts]).nonzero()[0]
     ends = np.cumsum(np.repeat(widths, n_rows))

@@ -1,9 +1,9 @@
-"""Compaction: computing only the kept tokens of a text, and the test that this is exact for a model.
+"""Compaction: computing only the kept tokens of a text, and a test of whether this is exact for a model.
 
 With attention-mask removal no token attends to a removed one, so a model with position ids gives the same
-answer for the kept tokens at their original positions. Local-attention windows, relative positions and models
-that ignore position ids break this, some only in texts longer than a window. So it is tested, on texts of the
-length it is used for.
+answer for only the kept tokens at their original positions. Local-attention windows, relative positions and
+models that ignore position ids break this, some only for texts longer than a window. Compaction is therefore
+tested on texts of the length it is used for.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ from pertinent.removals.base import TokenRows
 logger = logging.getLogger(__name__)
 
 States = list[torch.Tensor]
-"""Hidden states (rows, length, width) of every layer, followed by the answer of each row (rows, …)."""
+"""Hidden states (rows, length, width) of every layer, followed by each row's answer (rows, …)."""
 
 
 @dataclass
 class Compaction:
-    """The test of compaction, and the lengths at which it is exact.
+    """Tests compaction, and stores the lengths for which it is exact.
 
     Attributes
     ----------
     states
-        A function that runs the model.
+        Function that runs the model.
     text_of
-        A function that makes a text with a number of tokens.
+        Function that creates a text with a given number of tokens.
     longest
-        The largest number of tokens.
+        Largest number of tokens.
     pad_id
-        The id of the padding token.
+        Id of the padding token.
     rounding
-        The largest relative difference that counts as rounding.
+        Largest relative difference that counts as rounding.
     allowed
         Whether compaction may be used.
     reason
-        Why it is not exact, if it is not.
+        Reason why compaction is not exact, if it is not.
     """
 
     states: Callable[[TokenBatch], States]
@@ -83,7 +83,11 @@ class Compaction:
                 f"at {length} tokens its hidden states differ from the padded form by {difference:.1e}"
             )
         self._fails_from = min(self._fails_from, length)
-        logger.warning("Removed tokens are computed too from %d tokens on, because %s.", length, self.reason)
+        logger.warning(
+            "Removed tokens are also computed for texts of %d tokens or more, because %s.",
+            length,
+            self.reason,
+        )
         return False
 
     def _difference(self, text: Tokens, keep: Masks) -> float:
@@ -102,7 +106,7 @@ class Compaction:
 
 
 def _trial_masks(text: Tokens) -> Masks:
-    """Return masks that keep half, a tenth, and only the two ends of the text, besides the fixed tokens."""
+    """Return masks that keep half, a tenth, and only the two ends of the text, plus the fixed tokens."""
     rng = np.random.default_rng(0)
     length = len(text.ids)
     removable = np.flatnonzero(text.feature >= 0)
@@ -114,7 +118,7 @@ def _trial_masks(text: Tokens) -> Masks:
 
 
 def stretch(ids: Ints, special: Masks, vocabulary: Ints, length: int) -> Tokens:
-    """Make a text of `length` tokens: the special tokens at its ends, random tokens between them."""
+    """Create a text of `length` tokens: special tokens at its ends, random tokens between them."""
     first = int(np.argmin(special))
     head, tail = ids[:first], ids[first:][special[first:]]
     middle = max(2, length - len(head) - len(tail))

@@ -1,4 +1,4 @@
-"""The last hidden states of texts that a transformer has answered, kept for networks that read them."""
+"""A cache of the last hidden states of texts, for networks that read them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pertinent.inputs.tokens import Tokens
 from pertinent.removals.base import TokenRows
 
 CAPACITY = 2**28
-"""The default largest size in bytes."""
+"""Default capacity in bytes."""
 
 
 class HiddenStates:
-    """A store of the last hidden states of whole texts, up to `capacity` bytes."""
+    """A cache of the last hidden states of whole texts, up to `capacity` bytes."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self._states: dict[Tokens, torch.Tensor] = {}
@@ -30,12 +30,12 @@ class HiddenStates:
                 states = hidden[first + row, : len(part.tokens.ids)]
                 with self._lock:
                     if states.nbytes <= self._free and part.tokens not in self._states:
-                        self._states[part.tokens] = states.clone()  # a view would keep the whole batch
+                        self._states[part.tokens] = states.clone()  # a view would keep the whole batch alive
                         self._free -= states.nbytes
             first += len(part.attend)
 
     def take(self, texts: Sequence[Tokens]) -> torch.Tensor | None:
-        """Remove and return the padded states (texts, length, width); ``None`` unless all are stored."""
+        """Remove and return the padded states (texts, length, width); ``None`` unless all are cached."""
         with self._lock:
             if not all(tokens in self._states for tokens in texts):
                 return None

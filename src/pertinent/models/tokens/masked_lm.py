@@ -18,25 +18,25 @@ from pertinent.models.torch import devices
 from pertinent.models.torch.inference import evaluating
 
 _MAX_LOGITS = {"cuda": 2**27}
-"""Largest number of logits in a batch (tokens × vocabulary), which take most memory; elsewhere 2²⁵."""
+"""Largest number of logits per batch (tokens × vocabulary), which dominate memory use; elsewhere 2²⁵."""
 
 
 class Filler:
-    """A masked language model of transformers with its tokenizer.
+    """A transformers masked language model with its tokenizer.
 
     Parameters
     ----------
     model, tokenizer
         ``AutoModelForMaskedLM`` and its tokenizer.
     folder
-        The folder they were loaded from, if any.
+        Folder that they were loaded from, if any.
     """
 
     def __init__(self, model: Any, tokenizer: Any, folder: str | None = None) -> None:
         if not hasattr(model, "config") or not hasattr(tokenizer, "mask_token_id"):
-            raise SettingError("`filler` must be a pair (masked language model, its tokenizer).")
+            raise SettingError("`filler` must be a pair (masked language model, tokenizer).")
         if tokenizer.mask_token_id is None:
-            raise SettingError("The filler's tokenizer must have a mask token.")
+            raise SettingError("The tokenizer of `filler` must have a mask token.")
         self.model = model
         self.tokenizer = tokenizer
         self.folder = folder
@@ -60,8 +60,8 @@ class Filler:
             return
         if tokenizer.get_vocab() != self.tokenizer.get_vocab():
             raise SettingError(
-                "The filler must have exactly the vocabulary of the explained model, "
-                f"but has {len(self.tokenizer):,} tokens where the model has {len(tokenizer):,}"
+                "`filler` must have exactly the vocabulary of the explained model, "
+                f"but has {len(self.tokenizer):,} tokens instead of {len(tokenizer):,}"
                 f"{', with different ids or tokens' if len(self.tokenizer) == len(tokenizer) else ''}."
             )
         self._checked_tokenizer = tokenizer
@@ -73,17 +73,17 @@ class Filler:
         return int(min(self.tokenizer.model_max_length, positions or 10**9))
 
     def draw(self, tokens: Tokens, removed: Masks, uniform: Floats) -> Ints:
-        """Draw tokens for the removed positions, independently of each other (positions, samples).
+        """Draw tokens for the removed positions independently of each other (positions, samples).
 
-        All removed tokens of a row are masked together, and the model reads each row once. Special tokens
-        are never drawn.
+        All removed tokens of a row are masked together, and the model reads each row once. Special tokens are
+        never drawn.
 
         Parameters
         ----------
         removed
-            The removed tokens of each row (rows, length).
+            Removed tokens of each row (rows, length).
         uniform
-            A number from 0 to 1 for each sample of each removed position, row by row.
+            Number in [0, 1] for each sample of each removed position, row by row.
         """
         step = max(1, _MAX_LOGITS.get(self.device.type, 2**25) // (self._n_logits * len(tokens.ids)))
         ends = np.cumsum(removed.sum(axis=1))
@@ -103,7 +103,7 @@ class Filler:
             thresholds = devices.send(uniform, self.device)
             cumulative = probabilities.cumsum(dim=-1, dtype=thresholds.dtype)
             if not torch.isfinite(cumulative[:, -1]).all():
-                raise ModelError("The filler answered with NaN or infinity.")
+                raise ModelError("The filler returned NaN or infinity.")
             drawn = torch.searchsorted(cumulative, thresholds * cumulative[:, -1:], right=True)
         return np.asarray(drawn.cpu())
 
@@ -117,7 +117,7 @@ class Filler:
         return logits
 
     def _find_barred(self) -> Masks:
-        """Return which ids are never drawn: special tokens, and ids without a token."""
+        """Return which ids are never drawn: special tokens and ids without a token."""
         barred = np.ones(self._n_logits, dtype=np.bool_)
         ids = np.array(sorted(self.tokenizer.get_vocab().values()), dtype=np.int64)
         barred[ids[ids < self._n_logits]] = False
@@ -129,7 +129,7 @@ class Filler:
 
 @lru_cache(maxsize=1)
 def load_filler(folder: str, device: str) -> Filler:
-    """Load the masked language model in a folder, safetensors only; the last one loaded is cached."""
+    """Load the masked language model in a folder (safetensors only); the last one loaded is cached."""
     require_model(folder)
     from transformers import AutoModelForMaskedLM, AutoTokenizer
 

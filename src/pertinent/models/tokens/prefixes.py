@@ -1,4 +1,4 @@
-"""Shared computation of the tokens with which several rows of a causal language model begin."""
+"""Shared computation of the leading tokens that rows of a causal language model have in common."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CUTS = 64
-"""The largest number of blocks of rows that groups of rows are made of."""
+"""Largest number of row blocks that groups are formed from."""
 
 SHORTEST = 8
-"""The smallest number of tokens of a shared beginning."""
+"""Smallest number of tokens of a shared prefix."""
 
 CACHED_TOKENS = 8192
-"""Number of tokens of beginnings whose keys and values are kept for later batches."""
+"""Number of prefix tokens whose keys and values are cached for later batches."""
 
 
 class Prefixes:
-    """Answers batches of a causal network, and computes shared beginnings of rows once.
+    """Answers batches of a causal network, computing shared prefixes of rows once.
 
-    A token's keys and values depend only on earlier tokens, so rows with the same beginning share them. Rows
-    are sorted and divided into groups with a common beginning if that reduces the work: leave-one-out over a
-    prompt takes about half of it, and the tokens before the first feature are computed once. The result is
-    compared with that of a plain pass when it is first needed. If they differ, and for rows with hidden
-    tokens, nothing is shared.
+    A token's keys and values depend only on earlier tokens, so rows with the same prefix can share them. Rows
+    are sorted and divided into groups with a common prefix if that reduces the work: leave-one-out over a
+    prompt takes about half of the work, and the tokens before the first feature are computed once. On first
+    use, the result is compared with that of a plain pass. If they differ, and for rows with hidden tokens,
+    nothing is shared.
     """
 
     def __init__(self, encoder: TransformerModel) -> None:
@@ -46,15 +46,15 @@ class Prefixes:
         self._cache: OrderedDict[bytes, tuple[Tensor, Any]] = OrderedDict()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes without keys and values."""
+        """Return the attributes without cached keys and values."""
         return vars(self) | {"_cache": OrderedDict()}
 
     def forget(self) -> None:
-        """Discard keys and values, because the parameters have changed."""
+        """Discard cached keys and values, because the parameters have changed."""
         self._cache.clear()
 
     def answer(self, batch: TokenBatch) -> Tensor:
-        """Return the network's answer to a batch (rows, tokens, …), with any values for padding."""
+        """Return the network's answer to a batch (rows, tokens, …), with arbitrary values for padding."""
         groups = self._groups(batch)
         if len(groups) == 1 and not groups[0][1]:
             return self._encoder.answer(batch)
@@ -68,7 +68,7 @@ class Prefixes:
         return answer
 
     def _groups(self, batch: TokenBatch) -> list[tuple[Ints, int]]:
-        """Return the rows of each group, and the number of tokens with which all of them begin."""
+        """Return the rows of each group and the length of their common prefix."""
         everything = [(np.arange(len(batch.ids)), 0)]
         if batch.zeroed is not None or without_needless_mask(batch).attend is not None:
             return everything
@@ -87,7 +87,7 @@ class Prefixes:
         return torch.cat([before.expand(n, *before.shape[1:]), after], dim=1)
 
     def _beginning(self, batch: TokenBatch) -> tuple[Tensor, Any]:
-        """Return the answer to the only row of a batch, and the keys and values of its tokens."""
+        """Return the answer to a batch of one row, and the keys and values of its tokens."""
         key = batch.ids.tobytes()
         if key in self._cache:
             self._cache.move_to_end(key)
@@ -101,11 +101,11 @@ class Prefixes:
         return beginning
 
     def _verified(self) -> bool:
-        """Return whether sharing gives the same answer, tested once with a text in full precision."""
+        """Return whether sharing gives the same answer, tested once with one text in full precision."""
         if self._holds is None:
             self._holds = self._verify()
             if not self._holds:
-                logger.warning("The tokens with which rows begin are computed for each row.")
+                logger.warning("Shared prefixes are computed separately for each row.")
         return self._holds
 
     def _verify(self) -> bool:
@@ -122,11 +122,11 @@ class Prefixes:
 
 
 def divide(ids: Ints, lengths: Ints, overhead: int) -> list[tuple[Ints, int]]:
-    """Divide rows into groups, and return each with the number of tokens with which all its rows begin.
+    """Divide rows into groups, and return each group with the length of its common prefix.
 
-    The cost of a group is `overhead`, the shared tokens, and the further tokens of all rows with padding.
-    The total cost is the smallest for sorted rows in at most `CUTS` blocks. The last token of a row is not
-    shared.
+    The cost of a group is `overhead`, plus the shared tokens, plus the remaining tokens of all rows with
+    padding. The total cost is minimal for sorted rows in at most `CUTS` blocks. The last token of a row is
+    never shared.
     """
     n = len(ids)
     order = np.lexsort(ids.T[::-1])
@@ -178,13 +178,13 @@ def _lengths(batch: TokenBatch) -> Ints:
 
 
 def _rest(batch: TokenBatch, shared: int) -> TokenBatch:
-    """Return the tokens after the shared ones, with positions from 0: the network continues from a cache."""
+    """Return the tokens after the shared ones, with positions from 0; the network continues from a cache."""
     rest = batch[:, shared:]
     return replace(rest, positions=np.broadcast_to(np.arange(rest.ids.shape[1]), rest.ids.shape))
 
 
 def _repeat(cache: Any, n: int) -> Any:
-    """Return a cache of n equal rows; a pass may extend it without changing the original."""
+    """Return a cache of n equal rows that a pass may extend without changing the original."""
     repeated = copy.copy(cache)
     repeated.layers = [copy.copy(layer) for layer in cache.layers]
     for layer in repeated.layers:

@@ -8,16 +8,16 @@ from pertinent.array_types import Ints, Masks
 
 
 def token_spans(numbers: Ints, places: Ints, removable: Masks) -> tuple[Ints, Ints]:
-    """Return a span for each distinct removable token, in the order of the text, and the span of each token.
+    """Return a span for each distinct removable token, in text order, and the span of each token.
 
     Parameters
     ----------
     numbers
-        The number of each token, in rows (tokens, …); a token in two windows has the same number twice.
+        Number of each token, in rows (tokens, …); a token in two windows has the same number twice.
     places
-        The characters of each token, (segment, start, end).
+        Characters of each token (segment, start, end).
     removable
-        Which tokens may be removed.
+        Mask of the tokens that may be removed.
     """
     _, first, span = np.unique(numbers[removable], axis=0, return_index=True, return_inverse=True)
     owners = np.full(len(numbers), -1)
@@ -26,11 +26,11 @@ def token_spans(numbers: Ints, places: Ints, removable: Masks) -> tuple[Ints, In
 
 
 def assign_tokens(spans: Ints, places: Ints, *, gaps: bool) -> tuple[Ints, Ints]:
-    """Return the spans that have a token, and the span of each token, −1 for none.
+    """Return the spans that have a token, and the span of each token (−1 for none).
 
-    A token belongs to the first span with which it shares a character. A token between spans belongs to the
-    next span of its segment, or to the last, if `gaps`, else to none. Spans and `places` of tokens are rows
-    of (segment, start, end).
+    A token belongs to the first span that shares a character with it. With `gaps`, a token between spans
+    belongs to the next span of its segment, or else the last; otherwise to none. Spans and `places` of tokens
+    are rows of (segment, start, end).
     """
     owners = np.full(len(places), -1)
     for segment in np.unique(spans[:, 0]):

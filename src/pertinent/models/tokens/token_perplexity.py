@@ -1,4 +1,4 @@
-"""The surprise of a language model at the tokens of its prompts."""
+"""A language model's surprise at the tokens of its prompts."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from pertinent.models.transformer import TransformerModel
 
 TOKENS_PER_PASS = 4096
-"""Number of tokens whose logits, one for each word of the vocabulary, are in memory together."""
+"""Number of tokens whose logits, one per vocabulary entry, are in memory together."""
 
 
 def prompt_surprises(model: TransformerModel, parts: Sequence[BatchPart]) -> Answer:
-    """Return the mean −log p of the kept tokens of each row."""
+    """Return the mean −log p over the kept tokens of each row."""
     head: Any = model.head
     if not head.is_causal:
         raise ModelError(TokenPerplexity.refusal)
@@ -56,14 +56,14 @@ def _mean_surprises(
     ids: torch.Tensor,
     weights: torch.Tensor,
 ) -> torch.Tensor:
-    """Return the weighted mean in each row of −log p of these ids, predicted from the states in slots."""
+    """Return the weighted mean in each row of −log p of these ids, predicted from the states in `slots`."""
     rows = torch.arange(len(states), device=states.device)[:, None]
     logs = log_softmax_at(head.logits(states[rows, slots]).float(), ids[..., None], dim=2)[..., 0]
     return -(logs * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
 
 
 def _rows(head: LanguageModelHead, part: BatchPart) -> TokenRows:
-    """Return the remaining prompts, with their answer."""
+    """Return the remaining prompts with their answers."""
     rows = part.removal(part.input, part.question.masks[part.rows], part.seed)
     assert isinstance(rows, TokenRows)
     return head.fill_empty_rows(rows.windows()[0])

@@ -1,4 +1,4 @@
-"""Tokenization of a prompt with its answer, and the tokens of each of its features."""
+"""Tokenization of a prompt and its answer, and the tokens of each feature."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from pertinent.models.tokens.token_owners import assign_tokens, token_spans
 
 @dataclass(frozen=True)
 class EncodedText:
-    """Token ids, and the characters (start, end) of each token; (−1, −1) for a special one."""
+    """Token ids and the characters (start, end) of each token; (−1, −1) for special tokens."""
 
     ids: Ints
     places: Ints
 
     @classmethod
     def from_text(cls, text: str, tokenizer: Any, *, adds_special: bool, ends: bool = False) -> EncodedText:
-        """Tokenize a text; special tokens at its end are omitted unless `ends`."""
+        """Tokenize a text; special tokens at its end are dropped unless `ends`."""
         encoding = tokenizer(text, add_special_tokens=adds_special, verbose=False).encodings[0]
         is_special = np.array([segment is None for segment in encoding.sequence_ids], dtype=np.bool_)
         plain = np.flatnonzero(~is_special)
@@ -45,10 +45,10 @@ def prompt_tokens(prompt: RenderedPrompt, tokenizer: Any, *, ends: bool = False)
 def answer_tokens(
     prompt: RenderedPrompt, before: EncodedText | None, answer: str, tokenizer: Any
 ) -> EncodedText:
-    """Return the tokens of an answer, as they are if prompt and answer are tokenized together.
+    """Return the tokens of an answer when prompt and answer are tokenized together.
 
-    The answer is tokenized by itself if a decoder reads it (`before` is ``None``), and if the tokenizer would
-    merge the end of the prompt with the beginning of the answer: the model has read the prompt before it
+    The answer is tokenized separately if a decoder reads it (`before` is ``None``), or if the tokenizer would
+    merge the end of the prompt with the start of the answer, because the model reads the prompt before it
     answers.
     """
     encoded = None
@@ -64,14 +64,14 @@ def answer_tokens(
     if len(unknown):
         start, end = encoded.places[unknown[0]]
         raise InputError(
-            f"The tokenizer cannot spell {safe_repr(answer[start:end])} in the answer {safe_repr(answer)}: "
-            "the model can never write it. Give an answer in the vocabulary of the model."
+            f"The tokenizer cannot encode {safe_repr(answer[start:end])} in the answer {safe_repr(answer)}, "
+            "so the model can never write it. Pass an answer in the model's vocabulary."
         )
     return encoded
 
 
 def generated_tokens(prompt: RenderedPrompt, before: EncodedText | None, tokenizer: Any) -> EncodedText:
-    """Return the tokens of an answer that the model wrote, each with the characters that it adds."""
+    """Return the tokens of an answer written by the model, each with the characters that it adds."""
     earlier = [] if before is None else before.ids.tolist()
     ids = [*earlier, *prompt.answer_ids]
     lengths = [len(decode_text(ids[:n], tokenizer)) for n in range(len(earlier), len(ids) + 1)]
@@ -80,12 +80,12 @@ def generated_tokens(prompt: RenderedPrompt, before: EncodedText | None, tokeniz
 
 
 def decode_text(ids: Sequence[int], tokenizer: Any) -> str:
-    """Return the text of tokens, without special ones."""
+    """Return the text of tokens, without special tokens."""
     return str(tokenizer.decode(list(ids), skip_special_tokens=True))
 
 
 def split_answer(answer: str, tokens: EncodedText) -> tuple[str, ...]:
-    """Return the answer in pieces, one for each token."""
+    """Return the answer split into one string per token."""
     ends = np.maximum.accumulate(tokens.places[:, 1])
     ends[-1] = len(answer)
     return tuple(answer[start:end] for start, end in pairwise([0, *ends.tolist()]))
@@ -94,7 +94,7 @@ def split_answer(answer: str, tokens: EncodedText) -> tuple[str, ...]:
 def tokenize_prompt(
     prompt: RenderedPrompt, features: Features | None, tokenizer: Any, max_length: int, *, has_decoder: bool
 ) -> PromptInput:
-    """Tokenize a prompt with its answer, and find the tokens of each feature.
+    """Tokenize a prompt with its answer, and assign the tokens to features.
 
     If the model `has_decoder`, the answer does not follow the tokens of the prompt.
     """
@@ -116,7 +116,9 @@ def tokenize_prompt(
     else:
         spans, owners = assign_tokens(spans, places, gaps=granularity != "spans")
     if not len(spans):
-        raise InputError("No token of the prompt can be removed: the tokenizer finds no tokens in its parts.")
+        raise InputError(
+            "No token of the prompt can be removed: the tokenizer finds no tokens in its segments."
+        )
     if (before.ids[owners >= 0] == tokenizer.unk_token_id).all():
         raise InputError("Every token of the prompt is unknown to the tokenizer.")
     tokens = _join_answers(before, owners, answers, tokenizer, has_decoder=has_decoder)
@@ -133,7 +135,7 @@ def tokenize_prompt(
 def _tokenize_alternatives(
     prompt: RenderedPrompt, before: EncodedText, owners: Ints, tokenizer: Any, *, ends: bool
 ) -> tuple[tuple[Ints, ...], ...]:
-    """Return for each slot the tokens of its alternatives, as they are in the slot's position."""
+    """Return the tokens of each slot's alternatives, in the slot's context."""
     variants: list[tuple[Ints, ...]] = []
     for slot, (part, alternatives) in enumerate(zip(prompt.parts, prompt.alternatives, strict=True)):
         indices = np.flatnonzero(owners == slot)
@@ -146,29 +148,29 @@ def _tokenize_alternatives(
             end = len(ids) - len(tail)
             if end <= first or not (np.array_equal(ids[:first], head) and np.array_equal(ids[end:], tail)):
                 raise InputError(
-                    f"The tokenizer joins the alternative {safe_repr(alternative)} with the text around its "
-                    "slot: let slots be whole words."
+                    f"The tokenizer merges the alternative {safe_repr(alternative)} with the text around its "
+                    "slot: make each slot a whole word."
                 )
             if (ids[first:end] == tokenizer.unk_token_id).any():
-                raise InputError(f"The tokenizer cannot spell the alternative {safe_repr(alternative)}.")
+                raise InputError(f"The tokenizer cannot encode the alternative {safe_repr(alternative)}.")
             tokenized.append(ids[first:end])
         variants.append(tuple(tokenized))
     return tuple(variants)
 
 
 def check_length(n_prompt: int, n_answer: int, max_length: int, *, has_decoder: bool) -> None:
-    """Raise an `InputError` if a prompt and its answer have more tokens than the model reads."""
+    """Raise an `InputError` if a prompt and its answer have more tokens than the model can read."""
     if (max(n_prompt, n_answer) if has_decoder else n_prompt + n_answer) > max_length:
         raise InputError(
-            f"The prompt has {n_prompt:,} tokens and the answer {n_answer:,}, but the model reads "
-            f"{max_length:,}: shorten the prompt, or leave out sources."
+            f"The prompt has {n_prompt:,} tokens and the answer {n_answer:,}, but the model reads at most "
+            f"{max_length:,}: shorten the prompt or omit sources."
         )
 
 
 def _join_answers(
     before: EncodedText, owners: Ints, answers: Sequence[EncodedText], tokenizer: Any, *, has_decoder: bool
 ) -> Tokens:
-    """Return the tokens of prompt and answer, for each answer; a decoder's answers are kept separate."""
+    """Return the tokens of prompt and answer, for each answer; a decoder's answers stay separate."""
     mask_id, pad_id = getattr(tokenizer, "mask_token_id", None), tokenizer.pad_token_id
     if has_decoder:
         ids, types = before.ids, np.zeros_like(before.ids)
@@ -187,8 +189,7 @@ def _join_answers(
 def _places_in_segments(prompt: RenderedPrompt, before: EncodedText) -> Ints:
     """Return the characters of each token as (segment, start, end).
 
-    A token belongs to the first removable segment with which it shares a character; the segment is −1 if
-    there is none.
+    A token belongs to the first removable segment that shares a character with it; −1 if there is none.
     """
     bounds = np.cumsum([0, *map(len, prompt.segments)])
     start, end = before.places.T

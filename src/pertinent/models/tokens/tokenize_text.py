@@ -1,4 +1,4 @@
-"""Tokenization of a text, and the tokens of each of its features."""
+"""Tokenization of a text, and the tokens of each feature."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from pertinent.models.tokens.windows import Windows, number_tokens
 def tokenize_text(
     text: Text, features: Features, tokenizer: Any, max_length: int, windows: Windows | None = None
 ) -> TextInput:
-    """Tokenize a text, and find the tokens of each feature.
+    """Tokenize a text and assign its tokens to features.
 
-    At most `max_length` tokens are read together. Further tokens are truncated, or read in further windows.
+    At most `max_length` tokens are read together. Further tokens are truncated or read in further windows.
     """
     granularity, spans = _cut(text, features)
     truncation = {"none": "longest_first", "first": "only_second", "second": "only_first"}[text.fixed]
@@ -55,7 +55,7 @@ def tokenize_text(
     notes: tuple[str, ...] = ()
     cut_off = Truncation(len(spans), n_all, max_length, granularity) if overflowing else None
     if cut_off is None and granularity == "spans" and len(spans) < n_all:
-        notes = (f"{n_all - len(spans)} of {n_all} spans are left out: they have no token of their own",)
+        notes = (f"{n_all - len(spans)} of {n_all} spans were dropped because no token belongs to them",)
     types = np.zeros_like(ids)
     if "token_type_ids" in encoded:
         types = np.concatenate([np.array(part.type_ids, dtype=np.int64) for part in parts])
@@ -69,7 +69,7 @@ def tokenize_text(
 
 
 def _cut(text: Text, features: Features) -> tuple[str, Ints]:
-    """Return the granularity and the spans; the spans of tokens are found later."""
+    """Return the granularity and the spans; token spans are determined later."""
     if not isinstance(features, str):
         return "spans", custom_spans(text, features)
     return features, np.empty((0, 3), dtype=np.int64) if features == "tokens" else cut(text, features)

@@ -1,4 +1,4 @@
-"""Overlapping windows of a text that is longer than a transformer reads."""
+"""Overlapping windows of a text that is longer than a transformer can read."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from pertinent.errors import InputError, require, unknown
 from pertinent.inputs.text import Text
 
 LONG_TEXTS = ("truncate", "windows")
-"""Ways to read a text that is longer than a model reads."""
+"""Ways to read a text that is longer than a model can read."""
 
 MIN_TOKENS = 4
-"""Smallest number of tokens of a long text in a window, not counting special tokens and the other text."""
+"""Smallest number of tokens of the long text in a window, without special tokens and the other text."""
 
 
 @dataclass(frozen=True)
 class Windows:
-    """A way to divide long texts into windows that share `overlap` tokens with the next one.
+    """A way to divide long texts into windows that overlap by `overlap` tokens.
 
     The windows are those of the tokenizer with ``stride=overlap``. Each has the tokenizer's special tokens
-    and, of a pair, the whole other text. By default a window shares a quarter of its tokens of the long text.
+    and, for a pair, the whole other text. By default, windows overlap by a quarter of their tokens of the
+    long text.
     """
 
     overlap: int | None = None
@@ -46,7 +47,7 @@ class Windows:
         return cls(int(overlap))
 
     def cut(self, text: Text, tokenizer: Any, max_length: int) -> tuple[list[Any], Ints]:
-        """Return the windows of a text, in its order, and the segment and number of each of their tokens.
+        """Return the windows of a text in order, and the segment and number of each of their tokens.
 
         The windows are encodings of the `tokenizers` library; the array is as in `number_tokens`.
         """
@@ -59,7 +60,7 @@ class Windows:
         if available < max(MIN_TOKENS, overlap + 1):
             raise InputError(
                 f"The text cannot be read in windows of {max_length} tokens that overlap by {overlap}: "
-                f"besides special tokens{' and the other text' if text.second else ''} a window holds "
+                f"without special tokens{' and the other text' if text.second else ''}, a window holds only "
                 f"{available} tokens. Choose a smaller overlap, as in long_texts='windows:8', or 'truncate'."
             )
         truncation = ("only_first", "only_second")[segment]
@@ -76,7 +77,7 @@ class Windows:
 
 
 def number_tokens(encoding: Any) -> Ints:
-    """Return the segment of each token, −1 for special ones, and its number in the segment (tokens, 2)."""
+    """Return each token's segment (−1 for special tokens) and its number in the segment (tokens, 2)."""
     segments = np.array([-1 if i is None else i for i in encoding.sequence_ids], dtype=np.int64)
     numbers = np.empty_like(segments)
     for segment in (-1, 0, 1):

@@ -1,1 +1,1 @@
-"""Helpers for running torch models: devices, batches of tokens, gradients, attention."""
+"""Helpers for running torch models: devices, batches of tokens, gradients and attention."""

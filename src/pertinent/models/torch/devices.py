@@ -1,4 +1,4 @@
-"""Devices and dtypes of torch by name, and computing on them: transfers, timing, trimming of memory."""
+"""Torch devices and dtypes by name, and running on them: transfers, timing, trimming of memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBack
 DTYPES = ("float32", "bfloat16", "float16", "float64")
 
 GROWTH = 1 / 32
-"""Growth of the process, as a share, that triggers a trim; frequent trims cause page faults."""
+"""Relative growth of the process that triggers a trim; frequent trims cause page faults."""
 
 
 class MemoryTrimmer:
@@ -39,7 +39,7 @@ class MemoryTrimmer:
         self._reference = 0
 
     def trim(self) -> None:
-        """Return freed memory if the process has grown; call this before each batch.
+        """Return freed memory if the process has grown; called before each batch.
 
         Growth is relative to the size of the process after the first batch since the last trim.
         """
@@ -61,37 +61,37 @@ HEAP = MemoryTrimmer()
 
 
 def parse_device(device: str | torch.device) -> torch.device:
-    """Return the device of that name; raise an error if torch does not find it or it has no free memory.
+    """Return the device with this name; raise an error if torch lacks it or it has no free memory.
 
     >>> parse_device("cpu")
     device(type='cpu')
     """
     try:
-        found = torch.device(device)
-        is_usable = found.type != "meta" and torch.empty(1, device=found).numel() == 1
+        parsed = torch.device(device)
+        is_usable = parsed.type != "meta" and torch.empty(1, device=parsed).numel() == 1
     except (RuntimeError, AssertionError, TypeError, ValueError, NotImplementedError) as error:
         if Model.is_out_of_memory(error):
             raise ModelError(
-                f"The device {str(device)!r} has no memory left: end other processes that use it, or choose "
-                "another `device`."
+                f"The device {str(device)!r} is out of memory: stop other processes that use it, or choose "
+                "a different `device`."
             ) from error
         is_usable = False
     if not is_usable:
         available = " or ".join(available_devices())
         raise SettingError(
-            f"`device` must be one that torch finds here, {available}, but got {str(device)!r}."
+            f"`device` must be one of the available devices ({available}), but got {str(device)!r}."
         )
-    return found
+    return parsed
 
 
 def available_devices() -> list[str]:
-    """Return the names of the devices that torch finds."""
+    """Return the names of the available devices."""
     names = ["cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
     return [*names, "mps"] if torch.backends.mps.is_available() else names
 
 
 def parse_dtype(dtype: str | torch.dtype) -> torch.dtype:
-    """Return the floating-point dtype of that name.
+    """Return the floating-point dtype with this name.
 
     >>> parse_dtype("bfloat16")
     torch.bfloat16
@@ -112,9 +112,9 @@ def device_and_dtype(module: torch.nn.Module) -> tuple[torch.device, torch.dtype
 
 
 def send(array: Array, device: torch.device) -> torch.Tensor:
-    """Copy an array to the device, through pinned memory so that CUDA need not synchronise.
+    """Copy an array to the device, through pinned memory so that CUDA does not synchronise.
 
-    MPS has no float64: there it becomes float32.
+    MPS has no float64, so it gets float32 instead.
     """
     if device.type == "mps" and array.dtype == np.float64:
         array = array.astype(np.float32)
@@ -151,7 +151,7 @@ def run(device: torch.device, forward: Callable[[], torch.Tensor], *, gradients:
 
 
 def disable_onednn(device: torch.device, dtype: torch.dtype) -> AbstractContextManager[None]:
-    """Disable oneDNN for float32 on the CPU: it keeps a plan for every batch shape, and batch shapes vary.
+    """Disable oneDNN for float32 on the CPU: it caches a plan per batch shape, and batch shapes vary.
 
     For float32, torch is as fast without it.
     """

@@ -1,4 +1,4 @@
-"""Evaluation of a module that leaves the module and torch's settings unchanged."""
+"""Evaluation of a module without lasting changes to the module or to torch's settings."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ from torch.nn.parameter import is_lazy
 from pertinent.models.torch.devices import ATTENTION
 
 WORK_PER_THREAD = 2**28
-"""Number of multiplications, a few milliseconds of work, that justify one more thread; with less, threads
-mostly wait for each other, which takes long on a busy machine."""
+"""Number of multiplications (a few milliseconds of work) that justifies one more thread.
+
+With less work, threads mostly wait for each other, which is slow on a busy machine.
+"""
 
 
 class _SharedLock:
-    """A lock that many threads share, or that one thread holds exclusively.
+    """A lock that many threads can share, or one thread can hold exclusively.
 
-    A thread that shares the lock may request it exclusively. It gives up its shares meanwhile, so that two
-    such threads do not wait for each other. While a thread waits, no further thread may share the lock.
+    A thread that shares the lock may request it exclusively. It releases its shares while it waits, so two
+    such threads do not deadlock. While a thread waits, no other thread can share the lock.
     """
 
     def __init__(self) -> None:
@@ -36,7 +38,7 @@ class _SharedLock:
 
     @contextmanager
     def shared(self) -> Iterator[None]:
-        """Share the lock, so that no other thread holds it exclusively."""
+        """Share the lock; no thread can hold it exclusively meanwhile."""
         held = getattr(self._thread, "held", 0)
         if self._owner == get_ident():
             yield
@@ -78,7 +80,7 @@ class _SharedLock:
 
 _LOCK = _SharedLock()
 exclusive = _LOCK.exclusive
-"""The context in which a module, or a setting of torch that applies to all threads, is changed."""
+"""Context for changing a module, or a torch setting that applies to all threads."""
 
 
 @contextmanager
@@ -92,12 +94,12 @@ def evaluating(
     Parameters
     ----------
     work
-        The approximate number of multiplications, which decides how many threads torch uses.
+        Approximate number of multiplications, which determines the number of torch threads.
     setting
-        A function that returns a context with a setting of torch, or a `nullcontext` if it has that setting.
+        Function that returns a context with a torch setting, or a `nullcontext` if it is already set.
     """
     with ExitStack() as stack:
-        stack.enter_context(_LOCK.shared())  # no other thread may change anything during the checks
+        stack.enter_context(_LOCK.shared())  # no other thread can change anything during the checks
         changes = [_eval_mode(module), _attention_kernels(), setting()]
         changes = [change for change in changes if not isinstance(change, nullcontext)]
         if changes:
@@ -111,7 +113,7 @@ def evaluating(
 
 @contextmanager
 def without_new_hooks(module: torch.nn.Module) -> Iterator[None]:
-    """Remove forward hooks and attributes that calls of transformers add, such as for hidden states."""
+    """Remove forward hooks and attributes added by calls of transformers, such as for hidden states."""
     parts = _submodules(module)
     with exclusive():
         before = [(set(part._forward_hooks), set(part.__dict__)) for part in parts]  # noqa: SLF001
@@ -126,7 +128,7 @@ def without_new_hooks(module: torch.nn.Module) -> Iterator[None]:
 
 
 def _attention_kernels() -> AbstractContextManager[None]:
-    """Allow only kernels that suit batches of varying shape; a `nullcontext` if no others are enabled."""
+    """Allow only kernels that handle varying batch shapes; a `nullcontext` if no others are enabled."""
     kernels: Any = torch.backends.cuda
     enabled = (
         kernels.flash_sdp_enabled() and kernels.mem_efficient_sdp_enabled() and kernels.math_sdp_enabled()
@@ -136,7 +138,7 @@ def _attention_kernels() -> AbstractContextManager[None]:
 
 
 def _eval_mode(module: torch.nn.Module) -> AbstractContextManager[None]:
-    """Switch all submodules to eval mode; a `nullcontext` if they are in it."""
+    """Switch all submodules to eval mode; a `nullcontext` if they already are."""
     training = [part for part in _submodules(module) if part.training]
     return _switched_to_eval(training) if training else nullcontext()
 
@@ -153,7 +155,7 @@ def _switched_to_eval(training: list[torch.nn.Module]) -> Iterator[None]:
 
 
 def _submodules(module: torch.nn.Module) -> list[torch.nn.Module]:
-    """Return the module and all modules in it; four times as fast as ``module.modules()``."""
+    """Return the module and all its submodules; four times as fast as ``module.modules()``."""
     parts = [module]
     for part in parts:  # grows
         parts += [child for child in part._modules.values() if child is not None]  # noqa: SLF001
@@ -162,12 +164,12 @@ def _submodules(module: torch.nn.Module) -> list[torch.nn.Module]:
 
 @cache
 def _openmp() -> ThreadpoolController:
-    """Return the pool of torch's threads; its limit applies only to the calling thread."""
+    """Return torch's thread pool; its limit applies only to the calling thread."""
     return ThreadpoolController().select(user_api="openmp")
 
 
 def n_weights(module: torch.nn.Module) -> float:
-    """Return the number of parameters in matrix products (without embeddings); infinity if it is unknown."""
+    """Return the number of parameters in matrix products (without embeddings); infinity if unknown."""
     weights = [
         weight
         for part in module.modules()

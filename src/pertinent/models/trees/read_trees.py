@@ -1,4 +1,4 @@
-"""The trees of fitted estimators of scikit-learn, xgboost, lightgbm and catboost as arrays of nodes."""
+"""Reads the trees of fitted scikit-learn, xgboost, lightgbm and catboost estimators as arrays of nodes."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.errors import ModelError
 
 LEAF = -1
-"""The child of a leaf."""
+"""Child index of a leaf."""
 
-NO_TREES = "{} has no trees that are known here: use a method that asks for values."
+NO_TREES = "{} has no supported trees: use a model-agnostic method, such as kernel-shap."
 
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """The nodes of one tree, its root first.
+    """The nodes of one tree, root first.
 
-    A row goes left if its number in `column` is at most `threshold` or, at a node with `categories`, is one
-    of them; for a missing value (NaN), if `missing_left`.
+    A row goes left if its number in `column` is at most `threshold`, or at a node with `categories` if it is
+    one of these; a missing value (NaN) goes left if `missing_left`.
 
     Attributes
     ----------
     left, right
-        The children of each node.
+        Children of each node.
     column, threshold, missing_left
-        The condition of each node.
+        Condition of each node.
     values
-        The values (nodes, outputs), which count at leaves.
+        Values (nodes, outputs); only those at leaves are used.
     categories
-        The categories of nodes that have some.
+        Categories of the nodes that have them.
     """
 
     left: Ints
@@ -50,17 +50,17 @@ class Tree:
 
 @dataclass(frozen=True, eq=False)
 class Forest:
-    """Trees whose leaves are summed.
+    """Trees whose leaf values are summed.
 
     Attributes
     ----------
     trees
         The trees.
     offset
-        What is added to the sum (outputs,).
+        Constant added to the sum (outputs,).
     clean
-        A function that converts rows to the numbers that the nodes compare: rounded as the estimator rounds,
-        with NaN for values that the estimator considers missing.
+        Function that converts rows to the numbers compared by the nodes: rounded as the estimator does, with
+        NaN for values that the estimator considers missing.
     """
 
     trees: Sequence[Tree]
@@ -76,16 +76,16 @@ def read_forest(estimator: Any) -> Forest:
         raise ModelError(NO_TREES.format(name))
     try:
         return reader(estimator)
-    except Exception as error:  # another version of a library may raise anything
+    except Exception as error:  # other versions of a library may raise any error
         message = next(iter(str(error).splitlines()), "")
         raise ModelError(
-            f"The trees of this {name} cannot be read: use a method that asks for values, such as "
+            f"The trees of this {name} cannot be read: use a model-agnostic method, such as "
             f"kernel-shap. ({type(error).__name__}: {message})"
         ) from error
 
 
 def has_trees(estimator: Any) -> bool:
-    """Return whether an estimator seems to have trees."""
+    """Return whether an estimator appears to have trees."""
     return any(hasattr(estimator, attribute) for attribute in _READERS)
 
 
@@ -101,7 +101,7 @@ def _sklearn_tree(tree: Any, values: Floats) -> Tree:
 
 
 def _read_sklearn(estimator: Any) -> Forest:
-    """Read single trees and means of trees: class fractions, fractions of true labels, or values."""
+    """Read single trees and averaged trees: class fractions, fractions of true labels, or values."""
     if isinstance(getattr(estimator, "estimators_", None), np.ndarray):
         return _read_gradient_boosting(estimator)
     members = getattr(estimator, "estimators_", None) or [estimator]
@@ -132,7 +132,7 @@ def _read_hist_gradient_boosting(estimator: Any) -> Forest:
     bitsets, indices = estimator._bin_mapper.make_known_categories_bitsets()  # noqa: SLF001
     remapped = estimator._is_categorical_remapped  # noqa: SLF001
     columns = [] if remapped is None else np.flatnonzero(remapped).tolist()
-    known = {column: _members(bitsets[indices[column]]) for column in columns}
+    categories_of = {column: _members(bitsets[indices[column]]) for column in columns}
     offset = estimator._baseline_prediction.ravel()  # noqa: SLF001
     trees = [
         _hist_tree(member, np.eye(len(offset))[k])
@@ -142,7 +142,7 @@ def _read_hist_gradient_boosting(estimator: Any) -> Forest:
 
     def clean(rows: Floats) -> Floats:
         rows = rows.copy()
-        for column, categories in known.items():
+        for column, categories in categories_of.items():
             rows[~np.isin(rows[:, column], categories), column] = np.nan
         return rows
 
@@ -167,12 +167,12 @@ def _hist_tree(predictor: Any, output: Floats) -> Tree:
 
 
 def _members(bits: Array) -> list[int]:
-    """Return the numbers whose bits are set; each word has 32 bits."""
+    """Return the indices of the set bits; each word has 32 bits."""
     return [32 * i + b for i, word in enumerate(bits.tolist()) for b in range(32) if word >> b & 1]
 
 
 def _read_xgboost(estimator: Any) -> Forest:
-    """Read xgboost's trees: values below the threshold, and categories that are not listed, go left."""
+    """Read xgboost's trees: values below the threshold and unlisted categories go left."""
     import xgboost
 
     booster, missing = estimator.get_booster(), estimator.missing
@@ -235,7 +235,7 @@ def _read_lightgbm(estimator: Any) -> Forest:
 
 
 def _lightgbm_tree(root: Any, output: Floats, zero_is_missing: set[int]) -> Tree:
-    """Read one tree; add the columns whose zeros it considers missing to `zero_is_missing`."""
+    """Read one tree; add the columns whose zeros count as missing to `zero_is_missing`."""
     nodes, categories = [root], {}
     rows: list[tuple[int, int, int, float, bool, float]] = []
     for number, node in enumerate(nodes):  # grows
@@ -248,7 +248,7 @@ def _lightgbm_tree(root: Any, output: Floats, zero_is_missing: set[int]) -> Tree
         if node["decision_type"] == "==":
             categories[number] = [int(category) for category in str(threshold).split("||")]
             threshold, missing_left = 0.0, False
-        elif node["missing_type"] == "None":  # no values were missing in training: NaN is read as 0
+        elif node["missing_type"] == "None":  # without missing values in training, NaN is read as 0
             missing_left = threshold >= 0
         elif node["missing_type"] == "Zero":
             zero_is_missing.add(node["split_feature"])
@@ -264,7 +264,7 @@ def _read_catboost(estimator: Any) -> Forest:
         estimator.save_model(str(path), format="json")
         model = json.loads(path.read_text())
     if model["features_info"].get("categorical_features"):
-        raise ModelError("categorical features of catboost are statistics of several rows")
+        raise ModelError("catboost computes categorical features from several rows")
     scale, bias = model["scale_and_bias"]
     columns = model["features_info"]["float_features"]
     trees = []
@@ -294,4 +294,4 @@ _READERS: dict[str, Callable[[Any], Forest]] = {
     "tree_": _read_sklearn,
     "estimators_": _read_sklearn,
 }
-"""The reader for estimators with an attribute of this name."""
+"""Readers by the name of an attribute that identifies the estimator."""

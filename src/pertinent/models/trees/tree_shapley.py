@@ -1,4 +1,4 @@
-"""Exact Shapley values of an estimator that is a sum of trees, or a function of one, also in a pipeline."""
+"""Exact Shapley values of an estimator that is a sum of trees or a function of one, also in a pipeline."""
 
 from __future__ import annotations
 
@@ -29,35 +29,35 @@ if TYPE_CHECKING:
     from pertinent.removals.base import Removal
 
 MAX_KEPT = 8
-"""Largest number of sets of background rows, such as those of several seeds, for which trees are kept."""
+"""Largest number of background sets, such as those of several seeds, for which trees are cached."""
 
 MAX_SUMS = 2**22
-"""Largest number of sums over trees, for all masks and background rows, that are computed for one row."""
+"""Largest number of tree sums, over all masks and background rows, that are computed for one row."""
 
 PRECISION = {np.float32: 1e-3, np.float64: 1e-5}
-"""Largest difference between sums over trees and answers, as a share of the answers' spread.
+"""Largest difference between tree sums and answers, relative to the spread of the answers.
 
-XGBoost adds up trees in float32: with 300 trees and a mean of 2,000 the sum is wrong by 0.01.
+XGBoost sums its trees in float32: with 300 trees and a mean of 2,000 the error is 0.01.
 """
 
 ROUNDING = 16
-"""Difference due to rounding that is allowed in answers without spread, in units of `eps`."""
+"""Allowed rounding difference for answers without spread, in units of `eps`."""
 
 MIXED = 64
-"""Smallest number of mixed rows on which trees and estimator are compared, and columns are traced."""
+"""Smallest number of mixed rows used to compare trees and estimator, and to trace columns."""
 
 
 class Trees:
-    """The trees of an estimator, and the rows that fill removed columns.
+    """An estimator's trees, and the background rows that fill removed columns.
 
     Parameters
     ----------
     model
         The estimator, by itself or as the last step of a pipeline.
     background
-        The rows that fill removed columns, as the pipeline reads them.
+        Rows that fill removed columns, in the form that the pipeline reads.
     players
-        The feature of each column of these rows.
+        Feature of each column of these rows.
     """
 
     def __init__(self, model: EstimatorModel, background: Array, players: Ints) -> None:
@@ -72,7 +72,7 @@ class Trees:
     def scores(self, rows: Array, scale: Scale, groups: Sequence[Ints]) -> list[tuple[Floats, Floats]]:
         """Return Shapley values (rows, columns, features) and base values.
 
-        They are first those for all background rows, then those without the background rows of each group.
+        The first result uses all background rows, the others leave out the background rows of one group each.
         """
         encoded = self._encode(rows)
         sources = self._find_sources(rows, encoded)
@@ -83,10 +83,10 @@ class Trees:
         n, walk = len(self._background), prepared.walk
         if 2**walk.n_players * n * len(self._forest.offset) > MAX_SUMS:
             raise ModelError(
-                f"On this scale the answers of this {type(self._estimator).__name__} are not a sum over its "
-                f"trees, and {walk.n_players} features and {n} background rows are too many to try all "
-                "masks: choose scale='raw' if it is a classifier, fewer background rows, or a method that "
-                "asks for values, such as kernel-shap."
+                f"On this scale, the answers of this {type(self._estimator).__name__} are not a sum over its "
+                f"trees, and {walk.n_players} features and {n} background rows are too many to enumerate all "
+                "masks: choose scale='raw' for a classifier, fewer background rows, or a model-agnostic "
+                "method, such as kernel-shap."
             )
         samples = [np.arange(n), *(np.delete(np.arange(n), group) for group in groups)]
         games: list[list[Floats]] = [[] for _ in samples]
@@ -112,7 +112,7 @@ class Trees:
     def _scores_of_sums(
         self, encoded: Floats, prepared: _BackgroundWalk, groups: Sequence[Ints]
     ) -> list[tuple[Floats, Floats]]:
-        """Do the same as `scores` if the answers are a sum over the trees."""
+        """Return `scores` if the answers are a sum over the trees."""
         walk = prepared.walk
         violations, sums = walk.violations(encoded), walk.sums(prepared.violations)
         parts = groups or [np.arange(len(self._background))]
@@ -129,11 +129,11 @@ class Trees:
         return [(total / n, base / n), *without]
 
     def _on_scale(self, sums: Floats, scale: Scale) -> Floats:
-        """Convert sums over the trees (rows, outputs) to answers on this scale."""
+        """Convert tree sums (rows, outputs) to answers on this scale."""
         output = self._model.output
         if self._link == "logits":
             assert isinstance(output, Probabilities)
-            if sums.shape[1] == 1 and scale == "natural":  # several times as fast as a softmax
+            if sums.shape[1] == 1 and scale == "natural":  # several times faster than a softmax
                 return output.widen(Labels(from_logits=True).natural(sums))
             output = replace(output, from_logits=True)
         elif self._link == "exponential":
@@ -141,22 +141,22 @@ class Trees:
         return output.as_scale(output.widen(sums), scale)
 
     def _find_link(self) -> str:
-        """Return which function of the sums the answers to the background rows are."""
+        """Return the name of the function that maps tree sums to the answers for the background rows."""
         answers = self._answers(self._background)
         walk = TreeWalk(self._forest, np.zeros(self._encoded.shape[1], dtype=np.int64), 1)
         sums = walk.sums(walk.violations(self._encoded))
         for link in ("sum", "exponential" if self._model.output.kind == "value" else "logits"):
             self._link = link
             with np.errstate(over="ignore"):
-                # Relative to magnitudes, as one row has no spread; `_check_mixed` compares by spread.
+                # Relative to the magnitude, as one row has no spread; `_check_mixed` compares by spread.
                 if _equal_up_to(self._on_scale(sums, "natural"), answers, np.abs(answers).max(axis=0)):
                     return link
         raise self._difference_error()
 
     def _difference_error(self) -> ModelError:
         return ModelError(
-            f"The answers of this {type(self._model.estimator).__name__} are not those of its trees, so they "
-            "do not give the Shapley values: use a method that asks for values, such as kernel-shap."
+            f"The answers of this {type(self._model.estimator).__name__} do not match its trees, so the "
+            "trees cannot be used for Shapley values: use a model-agnostic method, such as kernel-shap."
         )
 
     def _answers(self, rows: Array) -> Floats:
@@ -182,7 +182,7 @@ class Trees:
         return self._walks[key]
 
     def _find_sources(self, rows: Array, encoded: Floats) -> Ints:
-        """Return the column of the rows on which each encoded column depends."""
+        """Return the original column that each encoded column depends on."""
         if not self._steps:
             return np.arange(rows.shape[1])
         self._trace(rows, encoded, *_pairs(len(rows), len(self._background)))
@@ -194,13 +194,13 @@ class Trees:
         counts = self._depends.sum(axis=0)
         if (counts > 1).any() or not counts[untraced].all():
             raise ModelError(
-                "The pipeline computes a number that its trees compare from several columns: use a method "
-                "that asks for values, such as kernel-shap."
+                "The pipeline computes a number that its trees compare from several columns: use a "
+                "model-agnostic method, such as kernel-shap."
             )
         return np.asarray(self._depends.argmax(axis=0))
 
     def _trace(self, rows: Array, encoded: Floats, index: Ints, other: Ints) -> None:
-        """Note which encoded columns change if one column of a row comes from a background row."""
+        """Record which encoded columns change if one column of a row is taken from a background row."""
         width = rows.shape[1]
         changed = np.repeat(rows[index][None], width, axis=0)
         for column in range(width):
@@ -211,9 +211,9 @@ class Trees:
     def _check_mixed(self, rows: Array, encoded: Floats, sources: Ints, walk: TreeWalk) -> None:
         """Raise a `ModelError` unless trees and estimator agree on these rows, whole and mixed.
 
-        A mixed row has some features of a row and the others of a background row. The walk takes each encoded
-        column from one of them, so this also checks what the columns depend on. Each pair is mixed in two
-        opposite ways, so that every feature of every background row is used.
+        A mixed row combines some features of a row with the other features of a background row. The walk
+        takes each encoded column from one of the two, so this also checks the column dependencies. Each pair
+        is mixed in two opposite ways, so every feature of every background row is used.
         """
         index, other = (np.tile(indices, 2) for indices in _pairs(len(rows), len(self._background)))
         kept = generator(0, "mixed rows", walk.n_players).random((len(index) // 2, walk.n_players)) < 0.5
@@ -228,7 +228,7 @@ class Trees:
 
 @dataclass(frozen=True, eq=False)
 class _BackgroundWalk:
-    """A walk and the violations of the background rows, by slot and by player."""
+    """A walk, and the background rows' violations by slot and by player."""
 
     walk: TreeWalk
     encoded: Floats
@@ -243,7 +243,7 @@ class _BackgroundWalk:
 
 
 def unwrap_pipeline(estimator: Any) -> tuple[list[Any], Any]:
-    """Return the transformers of a pipeline, including the last estimator's encoder, and that estimator."""
+    """Return a pipeline's transformers, including the last estimator's encoder, and that estimator."""
     steps: list[Any] = []
     while True:
         if hasattr(estimator, "best_estimator_"):
@@ -258,25 +258,25 @@ def unwrap_pipeline(estimator: Any) -> tuple[list[Any], Any]:
 
 
 def _to_numbers(rows: Any, estimator: Any) -> Floats:
-    """Return rows as numbers; categories of a data frame as the numbers that the estimator gives them."""
+    """Return rows as numbers; categories of a data frame become the codes used by the estimator."""
     if hasattr(rows, "dtypes") and hasattr(rows, "columns"):
         categorical = [name for name in rows.columns if hasattr(rows[name].dtype, "categories")]
-        known = getattr(getattr(estimator, "booster_", None), "pandas_categorical", None)
+        categories = getattr(getattr(estimator, "booster_", None), "pandas_categorical", None)
         rows = rows.copy()
         for i, name in enumerate(categorical):
-            column = rows[name] if not known else rows[name].cat.set_categories(known[i])
+            column = rows[name] if not categories else rows[name].cat.set_categories(categories[i])
             rows[name] = column.cat.codes.astype(np.float64).where(column.notna())
     try:
         return np.asarray(rows, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ModelError(
-            "Trees compare numbers, but some columns hold none: use a method that asks for values, such as "
+            "Trees compare numbers, but some columns are not numeric: use a model-agnostic method, such as "
             "kernel-shap."
         ) from error
 
 
 def _pairs(n_rows: int, n_background: int) -> tuple[Ints, Ints]:
-    """Return indices of rows and background rows, each at least once, in as many combinations as possible."""
+    """Return indices of rows and background rows, each at least once, in many different combinations."""
     pairs = np.arange(max(n_rows, n_background, MIXED))
     return pairs % n_rows, (pairs + pairs // lcm(n_rows, n_background)) % n_background
 
@@ -286,7 +286,7 @@ def _equal(first: Floats, second: Floats) -> Array:
 
 
 def _equal_up_to(sums: Floats, answers: Floats, scale: Floats) -> bool:
-    """Return whether sums over trees equal the answers (rows, columns), given the scales of the columns."""
+    """Return whether tree sums equal the answers (rows, columns), given the scale of each column."""
     if sums.shape != answers.shape:
         return False
     with np.errstate(over="ignore"):
@@ -296,7 +296,7 @@ def _equal_up_to(sums: Floats, answers: Floats, scale: Floats) -> bool:
 
 
 def tree_values(model: EstimatorModel, parts: Sequence[BatchPart]) -> Answer:
-    """Answer questions about tree values; a tentative one that trees do not answer with `NotWalked`."""
+    """Answer questions about tree values; `NotWalked` if a tentative question cannot be answered."""
 
     def walk() -> Sequence[TreeScores | NotWalked]:
         try:
@@ -310,7 +310,7 @@ def tree_values(model: EstimatorModel, parts: Sequence[BatchPart]) -> Answer:
 
 
 def _walk_parts(model: EstimatorModel, parts: Sequence[BatchPart]) -> list[TreeScores]:
-    """Return the answers to all parts; the same background rows and scale are computed together."""
+    """Return the answers to all parts; parts with equal background rows and scale are computed together."""
     together: dict[tuple[bytes, Scale, int], list[int]] = {}
     for i, part in enumerate(parts):
         together.setdefault((_key(part), part.question.scale, part.question.groups), []).append(i)
@@ -330,7 +330,7 @@ def _walk_parts(model: EstimatorModel, parts: Sequence[BatchPart]) -> list[TreeS
 
 
 def may_be_walked(model: Model, input: Input, removal: Removal) -> bool:
-    """Return whether trees may give the values, as far as is known without walking them."""
+    """Return whether trees may provide the values, as far as can be told without walking them."""
     return (
         isinstance(input, TableInput)
         and (not removal.is_random or isinstance(removal, FromBackground))
@@ -347,11 +347,12 @@ def _key(part: BatchPart) -> bytes:
 
 
 def _background(part: BatchPart) -> Array:
-    """Return the rows that fill removed columns; raise unless they are the same for all masks."""
+    """Return the rows that fill removed columns; raise an error unless they are the same for all masks."""
     removal, input = part.removal, part.input
     if removal.is_random and not isinstance(removal, FromBackground):
         raise SettingError(
-            f"The removal {removal.name!r} fills columns differently for each mask, but trees need the same "
-            "rows for all: choose 'background'."
+            f"The removal {removal.name!r} fills columns differently for each mask, but tree methods need "
+            "the "
+            "same rows for all masks: choose 'background'."
         )
     return np.asarray(removal(input, empty_mask(input.n_features), part.seed))

@@ -1,9 +1,10 @@
-r"""Shapley values of a sum of trees, leaf by leaf.
+r"""Shapley values of a sum of trees, computed leaf by leaf.
 
-For a row x, a background row z and a leaf, let B be the features whose conditions on the path to the leaf x
-violates, and A those whose conditions z violates. The row with the features S of x and the others of z
-reaches the leaf iff :math:`A \subseteq S` and :math:`S \cap B = \emptyset`. So the game of a leaf of
-value v is :math:`v\,[A \subseteq S]\,[S \cap B = \emptyset]`, with the Shapley values (Lundberg et al. 2020)
+For a row x, a background row z and a leaf, let B be the features whose conditions on the path to the leaf are
+violated by x, and A those whose conditions are violated by z. The row with the features S of x and the other
+features of z reaches the leaf iff :math:`A \subseteq S` and :math:`S \cap B = \emptyset`. The game of a leaf
+with value v is thus :math:`v\,[A \subseteq S]\,[S \cap B = \emptyset]`, with the Shapley values (Lundberg et
+al. 2020)
 
 .. math:: \phi_i = v \frac{(|A|-1)!\,|B|!}{(|A|+|B|)!} \; (i \in A), \qquad
     \phi_i = -v \frac{|A|!\,(|B|-1)!}{(|A|+|B|)!} \; (i \in B), \qquad
@@ -28,10 +29,10 @@ from pertinent.masks import subset_sums
 from pertinent.models.trees.read_trees import LEAF, Forest, Tree
 
 CHUNK = 2**22
-"""Largest number of elements of a temporary array."""
+"""Largest number of elements in a temporary array."""
 
 MAX_PATH = 64
-"""Largest number of features on the path to a leaf: each has a bit of a number."""
+"""Largest number of features on the path to a leaf, because each needs a bit of an integer."""
 
 _BITS: Sequence[tuple[type[np.unsignedinteger], int]] = (
     (np.uint8, 8),
@@ -42,7 +43,7 @@ _BITS: Sequence[tuple[type[np.unsignedinteger], int]] = (
 
 
 class _Nodes(NamedTuple):
-    """The nodes of all trees, one tree after the other; a node with categories has a row in `table`."""
+    """The nodes of all trees, concatenated; a node with categories has a row in `table`."""
 
     left: Ints
     right: Ints
@@ -70,7 +71,7 @@ def _join(trees: Sequence[Tree]) -> _Nodes:
         for node, members in tree.categories.items()
     }
     width = 1 + max((max(members, default=-1) for members in categories.values()), default=-1)
-    table = np.zeros((len(categories), width + 1), dtype=bool)  # the last column stays empty
+    table = np.zeros((len(categories), width + 1), dtype=bool)  # the last column stays False
     for row, members in enumerate(categories.values()):
         table[row, list(members)] = True
     table_row = np.full(len(left), -1)
@@ -79,7 +80,7 @@ def _join(trees: Sequence[Tree]) -> _Nodes:
 
 
 class _Level:
-    """The inner nodes of one depth, and the slots and players whose columns they test."""
+    """The inner nodes of one depth, with the slots and players whose columns they test."""
 
     def __init__(self, nodes: _Nodes, is_leaf: Masks, inner: Ints, slot: Ints, player: Ints) -> None:
         self.is_leaf, self.slot, self.player = is_leaf, slot, player
@@ -101,16 +102,16 @@ class _Level:
 
 
 class TreeWalk:
-    """The leaves of a forest, in the order of the number of players on their path.
+    """The leaves of a forest, ordered by the number of players on their path.
 
     Parameters
     ----------
     forest
         The trees.
     player_of
-        The player (a feature of the input) of each column.
+        Player (feature of the input) of each column.
     n_players
-        The number of players.
+        Number of players.
     """
 
     def __init__(self, forest: Forest, player_of: Ints, n_players: int) -> None:
@@ -125,8 +126,8 @@ class TreeWalk:
             paths.append(slots[is_leaf])
             inner, player = at[~is_leaf], player_of[nodes.column[at[~is_leaf]]]
             slots = np.pad(slots[~is_leaf], ((0, 0), (0, 1)), constant_values=-1)
-            known = slots == player[:, None]
-            slot = np.where(known.any(axis=1), known.argmax(axis=1), (slots < 0).argmax(axis=1))
+            is_used = slots == player[:, None]
+            slot = np.where(is_used.any(axis=1), is_used.argmax(axis=1), (slots < 0).argmax(axis=1))
             slots[np.arange(len(inner)), slot] = player
             slots = slots[:, (slots >= 0).any(axis=0)]
             self._levels.append(_Level(nodes, is_leaf, inner, slot, player))
@@ -144,9 +145,9 @@ class TreeWalk:
         self._numbers = np.split(np.argsort(order), ends[:-1])
 
     def violations(self, rows: Floats, *, by_player: bool = False) -> Array:
-        """Return for each leaf and row (leaves, rows) a bit for each slot of the path that the row violates.
+        """Return each leaf's violated conditions for each row (leaves, rows), as a bit per slot of the path.
 
-        With `by_player`, each feature has the bit of its number.
+        With `by_player`, each feature's bit is its index.
         """
         width = self.n_players if by_player else self.slots.shape[1]
         kind = next(dtype for dtype, bits in _BITS if bits >= width)
@@ -164,7 +165,7 @@ class TreeWalk:
         return violations
 
     def sums(self, violations: Array) -> Floats:
-        """Return the sums over the trees (rows, outputs) of rows with these violations."""
+        """Return the tree sums (rows, outputs) of rows with these violations."""
         total = np.zeros((violations.shape[1], self.values.shape[1])) + self._offset
         step = max(1, CHUNK // violations.shape[1])
         for start in range(0, len(violations), step):
@@ -181,7 +182,7 @@ class TreeWalk:
         phi = np.zeros((self.n_players, n, self.values.shape[1]))
         ends = np.searchsorted(self.counts, np.arange(self.slots.shape[1] + 1), side="right")
         for k in range(1, len(ends)):
-            # A table of k 2^k numbers takes about as long as half as many pairs of rows.
+            # A table of k 2^k numbers takes about as long as half that many pairs of rows.
             by_table = k << k <= min(background.shape[1] * n // 2, CHUNK)
             weigh, size = (_by_table, max(n, k << k)) if by_table else (_by_pair, n * background.shape[1])
             step = max(1, CHUNK // size)
@@ -192,7 +193,7 @@ class TreeWalk:
         return phi.transpose(1, 2, 0)
 
     def _add(self, phi: Floats, leaves: slice, slot: int, weights: Floats) -> None:
-        """Add the weights (leaves, rows) of the players in this slot, times the values of the leaves."""
+        """Add the weights (leaves, rows) of the players in this slot, times the leaf values."""
         players, values = self.slots[leaves, slot], self.values[leaves]
         order = np.argsort(players, kind="stable")
         present, starts = np.unique(players[order], return_index=True)
@@ -203,7 +204,7 @@ class TreeWalk:
         r"""Return the sums (masks, background rows, outputs) for every mask in binary order.
 
         Both arguments are violations by player. The indicator of a leaf is a polynomial in the bits of the
-        mask, :math:`\prod_A s_i \prod_B (1 - s_i)`, whose monomials are collected, then summed.
+        mask, :math:`\prod_A s_i \prod_B (1 - s_i)`, whose monomials are collected and then summed.
         """
         n, size = background.shape[1], 2**self.n_players
         leaf, z = np.divmod(np.flatnonzero((background & row[:, None]) == 0), n)
@@ -226,8 +227,8 @@ def _by_table(background: Array, rows: Array, k: int) -> Iterator[Floats]:
     counts = np.bincount((cells + background).ravel(), minlength=n * size).reshape(n, size)
     reached = subset_sums(counts.astype(np.float64).T)  # N(S)
     members = np.bitwise_count(np.arange(size)).astype(np.int64)
-    weight = np.array([_factorials(s, k - s - 1) for s in range(k)])  # of a coalition of s others
-    # Sums over the subsets of a set that lack a slot, and of those that have it, before and after it joins.
+    weight = np.array([_factorials(s, k - s - 1) for s in range(k)])  # of a coalition of s other players
+    # Sums over the subsets without a slot and with it, before and after it joins.
     before = subset_sums(reached * np.append(weight, 0)[members, None]).T
     after = subset_sums(reached * np.append(0, weight)[members, None]).T
     both = before + after

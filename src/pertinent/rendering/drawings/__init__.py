@@ -1,6 +1,6 @@
-"""Drawings of inputs: a base class that lists features, and a subclass for each modality that shows more.
+"""Drawings of inputs: a base class that lists features, and more detailed subclasses for modalities.
 
-`Modality.drawing` names the drawing of a modality; the base class is the default.
+`Modality.drawing` names a modality's drawing; the base class is the default.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ _MOST_IN_HEAT_MAP = 8
 class Drawing:
     """Base class of drawings, which lists the features of an input.
 
-    In HTML, an element with the attribute ``data-features="3 4"`` represents these features. On the web page
-    a click on it removes them.
+    In HTML, an element with the attribute ``data-features="3 4"`` represents these features. On the web page,
+    clicking it removes them.
 
     Attributes
     ----------
     lists_features
-        Whether the bars of the features are the whole drawing, so that they keep the input's order.
+        Whether the feature bars are the whole drawing and therefore keep the input's order.
     underlines
-        Whether features of the smallest chosen set are underlined.
+        Whether to underline the features of the smallest chosen set.
     plot_height
-        Height of the axes that `plot` draws above the bars, in inches; 0 without such axes.
+        Height, in inches, of the axes that `plot` draws above the bars; 0 without such axes.
     """
 
     lists_features: ClassVar[bool] = True
@@ -50,7 +50,7 @@ class Drawing:
     plot_height: ClassVar[float] = 0.0
 
     def beginning(self, input: Any) -> str:
-        """Return the beginning of the input on one line, or a thumbnail, for the index of a page."""
+        """Return the beginning of the input on one line, or a thumbnail, for a page's index."""
         names, values = input.features, input.value_texts()
         pairs = zip(names, values or names, strict=True)
         return beginning_of(names if values is None else [f"{name}={value}" for name, value in pairs])
@@ -76,7 +76,7 @@ class Drawing:
         yield from ()
 
     def terminal_input(self, input: Any, *, colour: bool) -> RenderableType | None:
-        """Return the original input, if the coloured one does not show it."""
+        """Return the original input if the coloured one does not show it."""
         return None
 
     # -- HTML ----------------------------------------------------------------------------------------
@@ -86,11 +86,11 @@ class Drawing:
         return Markup()
 
     def html_input(self, input: Any) -> Markup:
-        """Return the original input, if the coloured one does not show it."""
+        """Return the original input if the coloured one does not show it."""
         return Markup()
 
     def html_set(self, input: Any, mask: Masks, caption: str) -> Markup:
-        """Return a picture of the features of a set, if it shows more than their names."""
+        """Return a picture of the features in a set, if it shows more than their names."""
         return Markup()
 
     def html_pairs(self, panel: Panel) -> Markup:
@@ -100,11 +100,11 @@ class Drawing:
         return from_template("heat_map.html", e=e, features=features, share=share, pairs=pairs)
 
     def form(self, fields: Mapping[str, Any], model: Model, limits: InputLimits) -> Markup:
-        """Return the part of the web page's form in which a user edits an input.
+        """Return the part of the web page's form in which users edit an input.
 
         `fields` contains ``None`` for empty fields. The names of the elements are the fields that
-        `Modality.from_fields` reads: a number input yields a number, a checkbox a flag, and a named fieldset
-        an object.
+        `Modality.from_fields` reads: a number input yields a number, a checkbox a boolean, and a named
+        fieldset an object.
         """
         return from_template("form_values.html", fields=fields, limits=limits)
 
@@ -112,7 +112,7 @@ class Drawing:
         """Return the input in a question of a study, with the chosen features highlighted.
 
         If `alone`, only the chosen features are shown. If `can_mark`, each feature has a checkbox named
-        ``answer`` with its index as value. Scores must not be visible.
+        ``answer`` whose value is the feature's index. Scores must not be visible.
         """
         values = input.value_texts() or ("",) * input.n_features
         shown = np.flatnonzero(chosen if alone else np.ones_like(chosen)).tolist()

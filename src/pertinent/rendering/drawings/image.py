@@ -30,19 +30,19 @@ if TYPE_CHECKING:
     from pertinent.models.base import Model
 
 _LARGE, _SMALL, _COMPACT, _THUMBNAIL = 512, 192, 128, 32
-"""The longest sides of pictures in HTML, in pixels."""
+"""Longest sides of pictures in HTML, in pixels."""
 
 _COARSE = 200
 """Pictures of fewer pixels are enlarged without smoothing."""
 
 _FINEST = 128
-"""The longest side of the grid on which the outlines of features are drawn."""
+"""Longest side of the grid for the outlines of features."""
 
 _WIDEST = 32
-"""The longest side of a picture in a terminal, in characters."""
+"""Longest side of a picture in a terminal, in characters."""
 
 _PAIRS = 4
-"""Number of pairs of features that have a picture."""
+"""Number of feature pairs with a picture."""
 
 _RAMP = np.array(list(" .:-=+*#%@"))
 
@@ -50,10 +50,10 @@ _STRENGTH = 0.6
 """Opacity of the grey image under a heat map, as in report.css."""
 
 _VIOLET, _BORDER = "7a3fd0", 5
-"""Colour of the border of highlighted parts, which few images have, and its width in pixels."""
+"""Colour of the border of highlighted regions, which is rare in images, and its width in pixels."""
 
 _MARK = 0.6
-"""Size of the checkbox of a part of any shape, as a share of the side of the square with its area."""
+"""Size of the checkbox of an irregular region, as a share of the side of a square with equal area."""
 
 
 class ImageDrawing(Drawing):
@@ -74,7 +74,7 @@ class ImageDrawing(Drawing):
         yield half_blocks(rgb(heat)) if colour else _characters(MARKS, mark_numbers(_halved(heat)))
 
     def terminal_input(self, input: Any, *, colour: bool) -> RenderableType:
-        """Return the image; in characters it is denser where it is brighter."""
+        """Return the image; characters are denser where it is brighter."""
         if colour:
             return half_blocks(input.picture)
         light = _halved(input.picture.mean(axis=-1) / 255)
@@ -112,7 +112,7 @@ class ImageDrawing(Drawing):
         return _figure(kept(input, mask), f"The {mask.sum()} features kept", caption)
 
     def html_pairs(self, panel: Panel) -> Markup:
-        """Return a picture of each of the strongest pairs, the rest of the image faded."""
+        """Return a picture of each of the strongest pairs, with the rest of the image faded."""
         e = panel.explanation
         input: Any = e.input
         pictures = []
@@ -126,7 +126,7 @@ class ImageDrawing(Drawing):
         return from_template("form_image.html", fields=fields)
 
     def html_study(self, input: Any, chosen: Masks, *, alone: bool = False, can_mark: bool = False) -> Markup:
-        """Return the image with the chosen parts framed; other parts are faded, or grey if `alone`."""
+        """Return the image with the chosen regions framed; other regions are faded, or grey if `alone`."""
         if can_mark:
             picture = resized(input.picture, _LARGE, least=_LARGE)
         elif alone:
@@ -146,7 +146,7 @@ class ImageDrawing(Drawing):
 
 
 def painted(input: ImageInput, heat: Floats, look: Look) -> Array:
-    """Return the image, grey and pale, under a heat (height, width) in [−1, 1], as bytes."""
+    """Return the image, grey and pale, under a heat map (height, width) in [−1, 1], as bytes."""
     layer = look.layer(heat) / 255
     pale = 1 - _STRENGTH * (1 - input.unit_pixels.mean(axis=-1, keepdims=True))
     return to_bytes(layer[..., 3:] * layer[..., :3] + (1 - layer[..., 3:]) * pale)
@@ -159,7 +159,7 @@ def kept(input: ImageInput, mask: Masks) -> Array:
 
 
 def resized(picture: Array, most: int, *, least: int = 0) -> Array:
-    """Return a picture reduced to a longer side of at most `most` pixels, or enlarged to `least`."""
+    """Return a picture whose longer side is reduced to at most `most` pixels, or enlarged to `least`."""
     longer = max(picture.shape[:2])
     if longer > most:
         step = -(-longer // most)
@@ -174,7 +174,7 @@ def resized(picture: Array, most: int, *, least: int = 0) -> Array:
 
 
 def half_blocks(picture: Array) -> Text:
-    """Return a picture of the terminal's size, two pixels to a character."""
+    """Return a picture in the terminal's size, with two pixels per character."""
     picture = _even(picture)
     text = Text(no_wrap=True)
     for upper, lower in zip(picture[::2], picture[1::2], strict=True):
@@ -187,7 +187,7 @@ def half_blocks(picture: Array) -> Text:
 
 @dataclass(frozen=True)
 class Areas:
-    """The outline of each feature as the path of an SVG of this size."""
+    """Outline of each feature as an SVG path, for an SVG of this size."""
 
     width: int
     height: int
@@ -209,7 +209,7 @@ def _areas(input: ImageInput) -> Areas:
 
 @lru_cache(32)
 def _picture_uri(input: ImageInput, size: int) -> str:
-    """Return the image as a data URI, as JPEG if that is smaller and Pillow is installed, else as PNG."""
+    """Return the image as a data URI: JPEG if that is smaller and Pillow is installed, else PNG."""
     picture = resized(input.picture, size)
     uri = data_uri(picture)
     try:
@@ -221,14 +221,14 @@ def _picture_uri(input: ImageInput, size: int) -> str:
 
 
 def _figure(picture: Array, alt: str, caption: str) -> Markup:
-    """Return a picture with its alternative text and a caption."""
+    """Return a picture with alternative text and a caption."""
     picture = resized(picture, _LARGE)
     kind = "coarse" if max(picture.shape) < _COARSE else ""
     return from_template("figure.html", source=data_uri(picture), alt=alt, caption=caption, kind=kind)
 
 
 def _box(input: ImageInput, feature: int) -> tuple[int, str, float, float, float, float]:
-    """Return a feature, its name, and its checkbox: on its bounding box if it fills that, else its middle."""
+    """Return a feature, its name, and its checkbox: its bounding box if it fills it, else its middle."""
     inside = input.labels == feature
     rows, columns = np.nonzero(inside)
     height, width = inside.shape
@@ -244,7 +244,7 @@ def _box(input: ImageInput, feature: int) -> tuple[int, str, float, float, float
 
 
 def _bordered(picture: Array, inside: Masks) -> Array:
-    """Return the picture at full size, with a border along the edges of what is inside."""
+    """Return the picture at full size with a border around the mask `inside`."""
     picture = resized(picture, _LARGE, least=_LARGE).copy()
     mask = np.pad(resized(inside.astype(np.float64), _LARGE, least=_LARGE) > 0.5, _BORDER)
     height, width = picture.shape[:2]
@@ -256,13 +256,13 @@ def _bordered(picture: Array, inside: Masks) -> Array:
 
 
 def _even(picture: Array) -> Array:
-    """Return a picture of the terminal's size with an even number of rows."""
+    """Return a picture in the terminal's size with an even number of rows."""
     picture = resized(picture, _WIDEST, least=16)
     return np.concatenate([picture, picture[-1:]]) if len(picture) % 2 else picture
 
 
 def _halved(picture: Floats) -> Floats:
-    """Return a picture of the terminal's size with half the rows: characters are twice as high as wide."""
+    """Return a picture in the terminal's size with half the rows, because characters are tall."""
     picture = _even(picture)
     return (picture[::2] + picture[1::2]) / 2
 

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from pertinent.models.base import Model
 
 _MOST_ROWS, _MOST_TOKENS = 20, 32
-"""The most features and tokens of a heat map."""
+"""Largest number of features and tokens in a heat map."""
 
 
 class PromptDrawing(TextDrawing):
-    """Drawing of the prompt, with pale fixed parts, and the answer below it.
+    """Drawing of the prompt, with pale fixed segments, and the answer below it.
 
     On a page, users can select a token of the answer to shade the prompt by its effect on that token.
     """
@@ -77,7 +77,7 @@ class PromptDrawing(TextDrawing):
         return from_template("prompt.html", paragraphs=paragraphs, **context)
 
     def form(self, fields: Mapping[str, Any], model: Model, limits: InputLimits) -> Markup:
-        """Return boxes for the prompt, its sources and its answers."""
+        """Return text boxes for the prompt, its sources and its answers."""
         has_chat = getattr(model.tokenizer, "chat_template", None) is not None
         return from_template("form_prompt.html", fields=fields, has_chat=has_chat, limits=limits)
 
@@ -106,9 +106,9 @@ class PromptDrawing(TextDrawing):
 
 
 def answer_tokens(e: Explanation) -> list[AnswerToken]:
-    """Return the whole answer and its tokens, if the method scored all of them.
+    """Return the whole answer and its tokens, if the method scored all tokens.
 
-    Tokens share one colour scale, so the prompt is pale for a token on which it has little effect.
+    Tokens share one colour scale, so the prompt is pale for tokens on which it has little effect.
     """
     input: Any = e.input
     prompt: RenderedPrompt = input.text

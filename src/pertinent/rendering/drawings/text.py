@@ -1,4 +1,4 @@
-"""Drawings of texts: each feature is shaded by its score or, in a terminal without colour, marked below."""
+"""Drawings of texts: features are shaded by score or, in a terminal without colour, marked below."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _LONG, _STRETCH, _CONTEXT = 200, 60, 12
 and the text between them) are hidden, except for `_CONTEXT` spans at each end."""
 
 _NOTABLE = 0.1
-"""Smallest share of the largest score for which a feature is never folded."""
+"""Smallest share of the largest score at which a feature is never folded."""
 
 
 @dataclass(frozen=True)
 class TextSpan:
-    """Some characters of a segment and the features that cover them, if any.
+    """Characters of a segment and the features that cover them, if any.
 
-    `unread` marks words that the model did not see, such as those after truncation.
+    `unread` marks words that the model did not read, such as those lost to truncation.
     """
 
     segment: int
@@ -50,13 +50,13 @@ class TextSpan:
     unread: bool = False
 
     def strongest(self, explanation: Explanation) -> int | None:
-        """Return the feature with the largest magnitude, which decides the shade."""
+        """Return the feature with the largest magnitude, which determines the shade."""
         return max(self.features, key=lambda i: abs(explanation.scores[i]), default=None)
 
 
 @dataclass
 class Paragraph:
-    """Spans with their attributes in HTML; `folds` are the first and last spans of hidden stretches."""
+    """Spans with their HTML attributes; `folds` maps the first to the last span of hidden stretches."""
 
     is_fixed: bool
     spans: list[tuple[str, Markup]] = field(default_factory=list)
@@ -78,16 +78,16 @@ class AnswerToken:
     is_token: bool
 
     def style(self, feature: int) -> str:
-        """Return the style declarations that shade a feature once the token is chosen."""
+        """Return the style declarations that shade a feature when the token is selected."""
         share = self.share[feature].item()
         against = f";--c{self.column}:var(--against)" if share < 0 else ""
         return f";--s{self.column}:{100 * abs(share):.0f}%{against}" if share else ""
 
 
 class TextDrawing(Drawing):
-    """Drawing of the whole text: fixed and unread parts are pale, and a set is underlined.
+    """Drawing of the whole text: fixed and unread segments are pale, and a set is underlined.
 
-    Each segment is a paragraph, unless a subclass joins them.
+    Each segment is a paragraph, unless a subclass joins the segments.
     """
 
     lists_features = False
@@ -99,13 +99,13 @@ class TextDrawing(Drawing):
         return beginning_of(input.text.segments)
 
     def has_unread(self, input: Any) -> bool:
-        """Return whether the model read only a part of the text."""
+        """Return whether the model read only part of the text."""
         return any(span.unread for span in spans_of(input))
 
     def terminal(
         self, panel: Panel, console: Console, width: int, *, colour: bool
     ) -> Iterator[RenderableType]:
-        """Yield each segment, with a blank line between two."""
+        """Yield each segment, separated by blank lines."""
         joined = self.joins_segments
         segments = _shaded(panel, joined) if colour else _marked(panel, console, width, joined)
         for number, lines in enumerate(segments):
@@ -117,7 +117,7 @@ class TextDrawing(Drawing):
         return from_template("text.html", paragraphs=self.paragraphs(panel))
 
     def paragraphs(self, panel: Panel, tokens: Sequence[AnswerToken] = ()) -> list[Paragraph]:
-        """Return the segments as paragraphs; spans have shades, also for `tokens`, and scores as titles."""
+        """Return the segments as paragraphs; spans have shades (also for `tokens`), and scores as titles."""
         e = panel.explanation
         input: Any = e.input
         text, scores, is_clickable = input.text, say.score_texts(e), panel.look.interactive
@@ -156,12 +156,12 @@ class TextDrawing(Drawing):
         return from_template("arcs.html", e=e, panel=panel, arcs=arcs, label=label, pairs=pairs)
 
     def form(self, fields: Mapping[str, Any], model: Model, limits: InputLimits) -> Markup:
-        """Return boxes for the text and for the second text of a pair."""
+        """Return text boxes for the text and for the second text of a pair."""
         names = tuple(getattr(getattr(model, "head", None), "segments", ()))
         return from_template("form_text.html", fields=fields, names=names, limits=limits)
 
     def html_study(self, input: Any, chosen: Masks, *, alone: bool = False, can_mark: bool = False) -> Markup:
-        """Return the text with highlighted words; gaps stand for words that are not shown."""
+        """Return the text with highlighted words; omitted words become gaps."""
         segments: list[list[tuple[str, str, bool]]] = [[] for _ in input.text.segments]
         for span in spans_of(input):
             is_chosen = bool(chosen[list(span.features)].any())
@@ -175,7 +175,7 @@ class TextDrawing(Drawing):
 
 
 def folds(strongest: list[int | None], panel: Panel) -> dict[int, int]:
-    """Return the first and last span of each fold: long stretches without a notable feature.
+    """Return the first and last span of each fold, i.e. of long stretches without a notable feature.
 
     `strongest` is the strongest feature of each span. A text with few features is not folded.
     """
@@ -194,7 +194,7 @@ def folds(strongest: list[int | None], panel: Panel) -> dict[int, int]:
 
 
 def spans_of(input: TextInput) -> Iterator[TextSpan]:
-    """Yield the spans of every segment in order; together they are the text, character by character.
+    """Yield the spans of every segment in order; joined, they are the text.
 
     Tokens that share characters (the bytes of an emoji) form one span, and a token without characters joins
     its neighbour.
@@ -213,7 +213,7 @@ def spans_of(input: TextInput) -> Iterator[TextSpan]:
 
 
 def _runs(input: TextInput, segment: int) -> list[tuple[int, int, tuple[int, ...]]]:
-    """Return the feature spans of a segment in order, overlapping ones joined."""
+    """Return the feature spans of a segment in order, with overlapping ones joined."""
     spans = [(a, b, i) for i, (s, a, b) in enumerate(input.spans.tolist()) if s == segment]
     runs: list[tuple[int, int, tuple[int, ...]]] = []
     for start, end, feature in sorted(spans):
@@ -227,7 +227,7 @@ def _runs(input: TextInput, segment: int) -> list[tuple[int, int, tuple[int, ...
 
 
 def _with_gaps(spans: Iterable[tuple[str, str, bool]]) -> list[tuple[str, str, bool]]:
-    """Return the chosen spans, with an ellipsis for the words between them."""
+    """Return the chosen spans, with an ellipsis for the words in between."""
     shown: list[tuple[str, str, bool]] = []
     gap = ""
     for text, features, is_chosen in spans:
@@ -241,7 +241,7 @@ def _with_gaps(spans: Iterable[tuple[str, str, bool]]) -> list[tuple[str, str, b
 
 
 def _shaded(panel: Panel, joined: bool) -> Iterator[list[RenderableType]]:
-    """Yield each segment on a dark background, its features shaded."""
+    """Yield each segment on a dark background, with shaded features."""
     input: Any = panel.explanation.input
     texts = [Text(style=DARK.ink) for _ in range(1 if joined else len(input.text.segments))]
     for span in spans_of(input):
@@ -257,7 +257,7 @@ def _shaded(panel: Panel, joined: bool) -> Iterator[list[RenderableType]]:
 
 
 def _marked(panel: Panel, console: Console, width: int, joined: bool) -> Iterator[list[RenderableType]]:
-    """Yield the lines of each segment, with a line of marks below each line that has a strong feature."""
+    """Yield the lines of each segment, with a line of marks below lines that have strong features."""
     input: Any = panel.explanation.input
     texts = [Text() for _ in range(1 if joined else len(input.text.segments))]
     for span in spans_of(input):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Markup(markupsafe.Markup):
-    r"""HTML that is not escaped again; all other text is escaped, also text that claims to be safe.
+    r"""HTML that is not escaped again; all other text is escaped, even if it claims to be safe.
 
     >>> str(Markup("<b>{}</b>").format("<i>\x00\u202e"))
     '<b>&lt;i&gt;␀�</b>'

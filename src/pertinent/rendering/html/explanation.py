@@ -1,4 +1,4 @@
-"""One explanation, several, and several classes side by side as HTML."""
+"""HTML for one or several explanations, and for several classes side by side."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pertinent.results.explanation import ByClass, Explanation, Explanations
 from pertinent.results.failures import Failure
 
 _FIRST = 10
-"""Number of inputs that a notebook shows; a report shows all."""
+"""Number of inputs shown in a notebook; a report shows all."""
 
 _TOP, _TOP_LISTED = 8, 20
 _MOST_LISTED = 500
@@ -61,11 +61,11 @@ def card(
     share: Floats | None = None,
     is_begun: bool = True,
 ) -> Markup:
-    """Return one explanation without style, under the `name` of its input.
+    """Return one explanation without style, titled with the `name` of its input.
 
     `with_input` includes the original image. `by_class` adds the scores for the other classes, if the method
-    has them. `share` replaces the colours of the features, from −1 to 1. If the explanation has not begun,
-    only the input and its prediction are shown.
+    has them. `share` replaces the feature colours, from −1 to 1. Before an explanation has scores, only the
+    input and its prediction are shown.
     """
     drawing, n = drawing_of(e.input), len(e.features)
     top = _TOP_LISTED if drawing.lists_features else _TOP
@@ -127,7 +127,7 @@ def _pairs(panel: Panel) -> Markup:
 
 
 def failure_list(failures: Sequence[Failure], most: int | None = None) -> Markup:
-    """Return the number of failures and up to `most` reasons; empty without failures."""
+    """Return the number of failures and up to `most` reasons; empty if there are no failures."""
     lines = failure_lines(named(failures), most)
     return from_template("failures.html", n=len(failures), lines=lines) if failures else Markup()
 

@@ -1,4 +1,4 @@
-"""Self-contained HTML report, without network access."""
+"""Self-contained HTML report that needs no network access."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ def save_report(
     groups: str | Sequence[Any] | None = None,
     opacity: Share | None = None,
 ) -> Path:
-    """Write explanations to a self-contained HTML page, and return its path.
+    """Write explanations to a self-contained HTML page and return its path.
 
     Parameters
     ----------
     explanations
-        An explanation, several, or an evaluation that contains them.
+        One or several explanations, or an evaluation that contains them.
     path
-        The HTML file, which is written atomically.
+        HTML file to write atomically.
     title
-        The heading of the page.
+        Heading of the page.
     evaluation
         An evaluation of the explanations. Its table comes first, and each explanation shows its metrics.
     by_class
@@ -59,7 +59,7 @@ def save_report(
     groups
         Groups of inputs to compare by feature importance, as in `Explanations.importance`.
     opacity
-        The opacity of heat maps over their images; 0.75 by default.
+        Opacity of heat maps over their images; by default 0.75.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def report(
         failures += items.failures
     every = [items] if isinstance(items, Explanation) or not isinstance(items, Iterable) else list(items)
     if not all(isinstance(e, Explanation) for e in every):
-        raise InputError("`explanations` must be an explanation, several, or an evaluation.")
+        raise InputError("`explanations` must be one or several explanations, or an evaluation.")
     if evaluation is not None:
         failures += [failure for failure in evaluation.failures if failure not in failures]
         every = _with_measures(every, evaluation)
@@ -150,12 +150,12 @@ def _section(explained: Explained, look: Look, *, by_class: bool) -> Markup:
 
 
 def _packed(text: str) -> str:
-    """Return a text compressed with zlib and encoded as base64; the script of the page decodes it."""
+    """Return a text compressed with zlib and encoded as base64; the page's script decodes it."""
     return b64encode(compress(text.encode(), 9)).decode()
 
 
 def _search_text(explained: Explained) -> str:
-    """Return the searchable text of an input, besides its row in the index."""
+    """Return the searchable text of an input that is not in its index row."""
     input = explained.explanations[0].input
     return input.search_text if input.has_words else ""
 
@@ -169,7 +169,7 @@ def _count(inputs: Sequence[Explained]) -> str:
 
 
 def _with_measures(explanations: list[Explanation], evaluation: Evaluation) -> list[Explanation]:
-    """Return the explanations, with measures from the evaluation."""
+    """Return the explanations with measures from the evaluation."""
 
     def key(e: Explanation) -> tuple[object, ...]:
         return e.method, repr(e.settings), e.removal, e.input.fingerprint, e.target, e.seed
@@ -182,11 +182,11 @@ _MANY = 20
 """Smallest number of explanations for which a report shows feature importance."""
 
 _MOST_UNPACKED = 100
-"""Largest number of inputs in a report whose hidden sections are not compressed."""
+"""Largest number of inputs for which a report leaves hidden sections uncompressed."""
 
 _MEASURE = "number more"
 _MOST_MEASURES = 4
-"""Largest number of columns of measures that an index shows by default."""
+"""Largest number of metric columns that an index shows by default."""
 
 
 @dataclass(frozen=True)
@@ -199,9 +199,9 @@ class _IndexCell:
 
 
 def _index(inputs: Sequence[Explained]) -> dict[str, Any]:
-    """Return the columns of the index without empty ones, and a row for each input.
+    """Return the non-empty columns of the index, and a row for each input.
 
-    Many columns of measures are hidden by default; `more` is their number.
+    If there are many metric columns, they are hidden by default; `more` is their number.
     """
     methods = {e.method for explained in inputs for e in explained.explanations}
     rows = [dict(_cells(explained, several_methods=len(methods) > 1)) for explained in inputs]

@@ -16,7 +16,7 @@ from pertinent.results.explanation import Explanation
 from pertinent.results.importance import FeatureScores, Importance
 
 _WIDTH, _LEFT, _LINE = 640, 150, 26
-"""Width of a beeswarm, width of the names beside it, and height of a line, in pixels."""
+"""Width of a beeswarm, width of the names next to it, and height of a line, in pixels."""
 
 _SHADES = 9
 """Number of colours of a beeswarm."""
@@ -50,7 +50,7 @@ def swarm_card(importance: Importance) -> Markup:
 
 
 def _dots(feature: FeatureScores, group: str, line: int, x: AxisScale) -> dict[str, str]:
-    """Return the SVG path of a feature's points by colour: lines of zero length with round caps."""
+    """Return the SVG path of a feature's points for each colour: zero-length lines with round caps."""
     chosen = [i for i, name in enumerate(feature.groups) if name == group]
     scores, positions = np.array(feature.scores)[chosen], np.array(feature.positions)[chosen]
     ups = spread(scores, x.low, x.high) if len(scores) else scores
@@ -90,7 +90,7 @@ def curves_card(curves: Curves, better: Mapping[str, str]) -> Markup:
 
 
 def waterfall(e: Explanation) -> Markup:
-    """Return bars from the base value to the prediction; empty for scores that do not add up to it."""
+    """Return bars from the base value to the prediction; empty if the scores do not sum to it."""
     if not has_steps(e):
         return Markup()
     steps = waterfall_steps(e)

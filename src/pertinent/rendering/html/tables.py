@@ -17,7 +17,7 @@ def show(result: Any) -> str:
 
 
 def draw(table: Table) -> Markup:
-    """Return a table without style; intervals of a column are drawn on one axis."""
+    """Return a table without style; the intervals of a column share one axis."""
     axes = []
     for i in range(len(table.columns)):
         ends = [row[i].ends for row in table.rows if row[i].interval is not None]

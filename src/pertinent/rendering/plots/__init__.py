@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _LONGEST_LINE = 80
 SIDES = {"support": LIGHT.support, "against": LIGHT.against, "plain": NEUTRAL}
 QUIET = "#5c626d"
-# The colour-blind-safe palette of Okabe & Ito; the markers differ in black and white, too.
+# The colour-blind-safe palette of Okabe & Ito; the markers also differ in black and white.
 LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#1b1d22")
 MARKERS = "osD^vPX"
 
@@ -31,7 +31,7 @@ def add_colour_bar(
     two_sides: bool = True,
     axes: Any = None,
 ) -> Any:
-    """Add the colour bar of heat maps, from −`largest` to `largest`, or from 0 without `two_sides`.
+    """Add a colour bar for heat maps, from −`largest` to `largest`, or from 0 without `two_sides`.
 
     It is placed next to `axes`; by default next to all axes.
     """
@@ -52,7 +52,7 @@ def add_colour_bar(
 def new_figure(width: float, height: float) -> Figure:
     """Return an empty figure of this size in inches, which notebooks show without pyplot."""
     figure: Figure = optional("matplotlib.figure").Figure(figsize=(width, height), layout="constrained")
-    # Notebooks show figures automatically only if pyplot was set up.
+    # Notebooks show figures automatically only if pyplot has been set up.
     figure._repr_png_ = partial(_png, figure)  # type: ignore[attr-defined]
     return figure
 

@@ -1,4 +1,4 @@
-"""Figures of one explanation, of several, and of several classes side by side."""
+"""Figures of one or several explanations, and of several classes side by side."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
 _FIRST = 10
-"""Largest number of explanations in one figure."""
+"""Largest number of explanations per figure."""
 
 _OUTLINE = 1.4
 _MOST_BARS, _MOST_PICTURES = 4, 5
-"""Largest number of panels in a line."""
+"""Largest number of panels per line."""
 
 
 def show(explanation: Explanation, top: int | None = 20, **look: Any) -> Figure:
@@ -55,7 +55,7 @@ def show_all(explanations: Explanations, top: int | None = 5, **look: Any) -> Fi
 
 
 def show_by_class(classes: ByClass, top: int | None = None, **look: Any) -> Figure:
-    """Return bars for each class on a shared axis, or a heat map and a set of an image for each class.
+    """Return bars for each class on a shared axis, or a heat map and a set for each class of an image.
 
     The bars of the features in a class's set are outlined.
     """
@@ -147,7 +147,7 @@ def _draw_pictures(figure: Figure | SubFigure, panel: Panel, pictures: tuple[Arr
 
 
 def _show_picture(axes: Any, picture: Array) -> None:
-    """Draw a picture in a thin frame, which marks its edges on a white background."""
+    """Draw a picture in a thin frame that marks its edges on a white background."""
     axes.set_axis_on()
     axes.imshow(picture, interpolation="nearest")
     axes.set(xticks=[], yticks=[])
@@ -155,7 +155,7 @@ def _show_picture(axes: Any, picture: Array) -> None:
 
 
 def _grid(inputs: list[Explained], look: Look) -> Figure:
-    """Return lines of an image with its heat maps; images with only one map are in two columns."""
+    """Return rows of an image with its heat maps; images with a single map fill two columns."""
     methods = max(len(explained.explanations) for explained in inputs)
     columns = 2 if methods == 1 and len(inputs) > 1 else 1
     lines, width = -(-len(inputs) // columns), columns * (1 + methods)
@@ -201,7 +201,7 @@ def _class_bars(classes: ByClass, class_panels: list[Panel]) -> Figure:
 
 
 def _class_pictures(classes: ByClass, class_panels: list[Panel], pictures: list[tuple[Array, ...]]) -> Figure:
-    """Return the image, and lines of the heat maps of classes with their sets below."""
+    """Return the image, and rows of class heat maps with the chosen sets below."""
     lines, columns = _grid_shape(len(class_panels), _MOST_PICTURES)
     figure = new_figure(1.2 + 1.6 * (columns + 1), 0.4 + 3.8 * lines)
     axes = figure.subplots(2 * lines, columns + 1, squeeze=False)
@@ -222,7 +222,7 @@ def _class_pictures(classes: ByClass, class_panels: list[Panel], pictures: list[
 
 
 def _grid_shape(n: int, most: int) -> tuple[int, int]:
-    """Return the numbers of lines and columns of `n` panels, with at most `most` columns."""
+    """Return the numbers of rows and columns for `n` panels, with at most `most` columns."""
     lines = -(-n // most)
     return lines, -(-n // lines)
 

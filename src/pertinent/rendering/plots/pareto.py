@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LETTER, _LINE = 0.016, 0.045
-"""Width of a letter and height of a line, as shares of the axis ranges."""
+"""Width of a letter and height of a line, relative to the axis ranges."""
 
 
 def show(
@@ -25,7 +25,7 @@ def show(
     metric: str | None = None,
     cost: Literal["evaluations", "seconds"] = "evaluations",
 ) -> Figure:
-    """Return a point with its interval for each method, and a line through the Pareto-optimal ones."""
+    """Return a point with its interval for each method, and a line through the Pareto-optimal methods."""
     points = cost_points(evaluation, metric, cost)
     metric = metric or next(iter(evaluation.better))
     figure = new_figure(6.4, 4.2)

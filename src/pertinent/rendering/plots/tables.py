@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _LONGEST_TITLE = 80
 _SHIFT = 0.015
-"""Horizontal distance of lines, which separates their whiskers, as a share of the x-axis."""
+"""Horizontal distance between lines that separates their whiskers, relative to the x-axis."""
 
 
 def show_evaluation(evaluation: Evaluation) -> Figure:

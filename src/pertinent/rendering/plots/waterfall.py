@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def show(e: Explanation, top: int = 10) -> Figure:
-    """Return bars from the base value to the prediction: `top` features, and one bar for the others."""
+    """Return bars from the base value to the prediction: one per `top` feature, and one for the rest."""
     data = waterfall_steps(e, top)
     steps, ends, base = data.steps, data.ends, data.ends[0]
     figure = new_figure(6.8, 1.5 + 0.3 * (len(steps) + 2))

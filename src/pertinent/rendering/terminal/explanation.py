@@ -1,4 +1,4 @@
-"""One explanation, several, and several classes side by side in the terminal."""
+"""Terminal output of one or several explanations, and of several classes side by side."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _MOST_NAMED = 12
 _NARROWEST = 36
 _GAP = 3
 _LONGEST, _LONGEST_NAME = 40, 16
-"""Longest name of a feature next to a bar, and next to a small bar, in characters."""
+"""Longest feature name next to a bar, and next to a small bar, in characters."""
 
 
 def show(explanation: Explanation) -> RenderableType:
-    """Return the prediction, the input shaded by score, and the method and its costs."""
+    """Return the prediction, the input shaded by score, and the method with its costs."""
     return _shown(explanation, "" if explanation.id is None else name_of(explanation))
 
 
@@ -81,7 +81,7 @@ def _notes(e: Explanation) -> Iterator[Text]:
 
 
 class _ColouredInput:
-    """A text or an image, coloured by score, with its legend; for a list of features at most the legend."""
+    """A text or image coloured by score, with its legend; for a list of features, at most the legend."""
 
     def __init__(self, explanation: Explanation) -> None:
         self.explanation = explanation
@@ -107,7 +107,7 @@ def _has_colour(console: Console) -> bool:
 
 
 def _legend(e: Explanation, *, colour: bool) -> Text:
-    """Return the meaning of the colours, or of the marks without colour."""
+    """Return the meaning of the colours, or of the marks if there is no colour."""
     drawing, (support, against) = drawing_of(e.input), map(visible, say.directions(e))
     strongly_against, weakly_against, _, weakly, strongly = MARKS
     line = Text(style="dim" if colour else "")
@@ -171,7 +171,7 @@ def _pairs(e: Explanation) -> RenderableType | None:
         return None
     strongest, share = pairs.shown_pairs(e), pairs.relative_interactions(e)
     if not len(strongest):
-        return Text("No two features act together measurably.", style="dim")
+        return Text("No pair of features interacts measurably.", style="dim")
     grid = Table.grid(padding=(0, 2, 0, 0))
     for i, j in strongest.tolist():
         grid.add_row(
@@ -229,7 +229,7 @@ def _failures(failures: Sequence[Failure]) -> Iterator[RenderableType]:
 
 
 class _ClassPanels:
-    """Lines of panels that fit the width, and the legend."""
+    """Rows of panels that fit the width, and the legend."""
 
     def __init__(self, classes: ByClass) -> None:
         self.classes = classes

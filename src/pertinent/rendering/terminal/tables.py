@@ -13,7 +13,7 @@ from pertinent.printable import visible
 from pertinent.rendering.tables import Cell, Table, tables_of
 
 _LONGEST_NAME = 24
-"""Longer names of rows are folded where the terminal is narrow."""
+"""Longer row names are folded if the terminal is narrow."""
 
 _STYLES = {"": "", "quiet": "dim", "caution": "yellow", "alarm": "bold red"}
 
