@@ -31,7 +31,7 @@ from pertinent.removals.base import Rows
 logger = logging.getLogger(__name__)
 
 CPU_BATCH = 16
-"""First batch size on a CPU. It grows only while that pays: large batches of images do not fit into the cache."""
+"""First batch size on a CPU; it grows while that pays. Large batches of images do not fit into the cache."""
 
 
 class ModuleModel(FunctionModel):
