@@ -1,4 +1,4 @@
-"""Draw the pictures of the documentation: python scripts/docs_pictures.py docs/pictures
+"""Draw the pictures of the documentation (python scripts/docs_pictures.py docs/pictures).
 
 Pictures of pages require Playwright, and Chromium on the path.
 """

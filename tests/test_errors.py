@@ -164,7 +164,7 @@ def test_an_error_is_raised_if_all_inputs_fail(bert):
     ("function", "options", "raw", "message"),
     [
         (half, {}, np.ones((4, 4)), "kind='image' or kind='table'"),
-        (half, {"kind": "image"}, np.full((4, 4), "x"), "must hold numbers"),
+        (half, {"kind": "image"}, np.full((4, 4), "x"), "must hold integers or floats"),
         (half, {"kind": "table"}, csr_matrix(np.ones((2, 3))), "toarray"),
     ],
 )

@@ -49,7 +49,7 @@ class WordClasses:
         self.folder = folder / "corpora"
 
     def __call__(self, word: str, *, first: bool = False) -> str:
-        """The class of a word; a capital says that it is a name, unless it is the first of its text."""
+        """Return the class of a word; a capital marks a name, unless the word is the first of its text."""
         lower = word.lower()
         if not re.search(r"\w", word):
             return "punctuation"

@@ -421,9 +421,9 @@ def test_save_and_read(check, tmp_path):
     for content, what in (
         ("", "not a JSON file"),
         (path.read_text()[:200], "not a JSON file"),
-        ("[]", "holds no removal-check"),
-        ("{}", "holds no removal-check"),
-        ('{"format": "other"}', "holds no removal-check"),
+        ("[]", "contains no removal-check"),
+        ("{}", "contains no removal-check"),
+        ('{"format": "other"}', "contains no removal-check"),
     ):
         path.write_text(content)
         with pytest.raises(FileError, match=f"check.json' is damaged or {what}"):

@@ -305,7 +305,7 @@ def test_numbers_out_of_range_are_refused(tmp_path, place, value):
     plain = json.loads(of_rows((0, 12, 0.5)).to_json())
     plain["rows"][0][plain["columns"].index(place)] = value
     (tmp_path / "s.json").write_text(json.dumps(plain))
-    with pytest.raises(FileError, match=f"holds no stability: .*{place}"):
+    with pytest.raises(FileError, match=f"contains no stability: .*{place}"):
         Stability.read(tmp_path / "s.json")
 
 

@@ -167,7 +167,7 @@ def test_noise_is_said_where_there_are_no_background_images():
     several = pertinent.explain(model, [x, 1 - x], method="expected-gradients", samples=5)
     for e in several:
         assert len(e.warnings) == 1
-        assert e.warnings[0].startswith("The baselines are uniform noise, because the model has no")
+        assert e.warnings[0].startswith("The baselines are uniform noise because the model has no")
     for baseline in ("uniform-noise", "constant", 0 * x):  # asked for
         asked = pertinent.explain(model, x, method="expected-gradients", samples=5, baseline=baseline)
         assert asked.warnings == ()

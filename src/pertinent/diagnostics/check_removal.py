@@ -1,4 +1,4 @@
-"""Removal check: which removal is most in distribution for a model? (Hase et al. 2021, Sec. 5)"""
+"""Removal check: which removal is most in distribution for a model (Hase et al. 2021, Sec. 5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sanity check: do explanations change when the model's parameters are randomised? (Adebayo et al. 2018)"""
+"""Sanity check: do explanations change when the parameters are randomised (Adebayo et al. 2018)?"""
 
 from __future__ import annotations
 
@@ -250,10 +250,12 @@ def sanity(
         Other arguments of `explain`, such as ``budget=200``, and settings of the method, such as
         ``samples=25``. The `seed` also draws the random parameters.
 
-    Notes ----- Layers are taken in reverse order of registration of the model's modules; the order of use in
-    the forward pass is unknown, but the same in most models. A member of a ``Sequential`` or ``ModuleList``,
-    such as a transformer block, is one layer; elsewhere each module with direct parameters. A layer is
-    initialised by its modules' ``reset_parameters``; parameters of modules without that method are permuted.
+    Notes
+    -----
+    Layers are taken in reverse order of registration of the model's modules; the order of use in the forward
+    pass is unknown, but the same in most models. A member of a ``Sequential`` or ``ModuleList``, such as a
+    transformer block, is one layer; elsewhere each module with direct parameters. A layer is initialised by
+    its modules' ``reset_parameters``; parameters of modules without that method are permuted.
 
     The intervals are over inputs, for one draw of random parameters: use another `seed` to see how much the
     draw matters. The result warns that explanations hardly changed if a mean correlation is at least 0.7 at

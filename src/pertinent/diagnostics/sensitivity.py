@@ -114,8 +114,10 @@ def sensitivity(
     Evaluation
         Values of ``"set-sensitivity"``, with intervals over inputs and differences between methods.
 
-    Notes ----- Eqn. 12 prints :math:`1 - \max`, which would be 0 if any y has the same features; the text
-    below it describes :math:`1 - \min`, which is computed here.
+    Notes
+    -----
+    Eqn. 12 prints :math:`1 - \max`, which would be 0 if any y has the same features; the text below it
+    describes :math:`1 - \min`, which is computed here.
 
     Examples
     --------

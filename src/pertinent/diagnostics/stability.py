@@ -280,8 +280,10 @@ def stability(
         Other arguments of `explain`, such as ``budget=200``, and settings of the method, such as
         ``samples=25``.
 
-    Notes ----- The top features are those of `Explanation.top`: as in the paper, the highest scores instead
-    of the largest magnitudes, except for plain values. The paper reports the number of common features, this
+    Notes
+    -----
+    The top features are those of `Explanation.top`: as in the paper, the highest scores instead of the
+    largest magnitudes, except for plain values. The paper reports the number of common features, this
     function the share. The authors' code ignores pairs with a large difference; this function uses all pairs.
 
     Examples

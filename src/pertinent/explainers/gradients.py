@@ -17,29 +17,29 @@ from pertinent.removals.base import Removal
 AT_THE_INPUT: Floats = np.ones(1)
 
 CHUNK = 50
-"""Largest number of points in one question, so that a single input does not fill the queue."""
+"""Largest number of points per question, so that a single input does not fill the queue."""
 
 _NOISE = (
-    "The baselines are uniform noise, because the model has no background: pass `background` to `wrap`, such "
+    "The baselines are uniform noise because the model has no background: pass `background` to `wrap`, such "
     "as a sample of the training data."
 )
 
 
 @dataclass(frozen=True)
 class GradientExplainer(Explainer):
-    """A method that needs a model with gradients: a transformer or a torch module."""
+    """Base class of methods that need a model with gradients: a transformer or a torch module."""
 
     traits = Traits(min_budget=2, asks=(PathGradients,))
 
     def evaluations(self, _: int) -> int | None:
-        """Return two evaluations for one forward and one backward pass."""
+        """Return 2: one forward and one backward pass."""
         return 2
 
 
 @explainers.register("gradient")
 @dataclass(frozen=True)
 class Gradient(GradientExplainer):
-    """The gradient ∂p/∂x over the embeddings of a feature's tokens, over its pixels or over its columns.
+    """The gradient ∂p/∂x, reduced over a feature's token embeddings, pixels or columns.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ class Gradient(GradientExplainer):
 
     Note
     ----
-    If the model first normalises its embeddings, as BERT does, adding a constant to an embedding changes
-    nothing. The sum is then zero up to rounding, and carries no information.
+    If the model normalises its embeddings first, as BERT does, adding a constant to an embedding has no
+    effect. The sum is then zero up to rounding and carries no information.
     """
 
     paper = "Simonyan et al. 2013, Eqn. 3; Hase et al. 2021, Sec. 6.1 (2)"
@@ -59,7 +59,7 @@ class Gradient(GradientExplainer):
     reduce: Literal["sum", "length"] = "sum"
 
     def explain(self, task: Task) -> Steps:
-        """Ask for the gradient."""
+        """Request the gradient."""
         times: Literal["nothing", "itself"] = "nothing" if self.reduce == "sum" else "itself"
         answer = yield PathGradients(AT_THE_INPUT, task.target, times=times)
         return Finding(scores=answer.gradients[0])
@@ -68,7 +68,7 @@ class Gradient(GradientExplainer):
 @explainers.register("smoothgrad")
 @dataclass(frozen=True)
 class SmoothGrad(GradientExplainer):
-    r"""The gradient averaged over noisy copies of the input, summed over the parts of each feature.
+    r"""The gradient averaged over noisy copies of the input, summed over each feature.
 
     .. math:: \mathbb{E}_{\varepsilon \sim N(0, \sigma^2)}
         \left[ \frac{\partial p(x + \varepsilon)}{\partial x} \right]
@@ -99,25 +99,25 @@ class SmoothGrad(GradientExplainer):
         return 2 * self.samples
 
     def explain(self, task: Task) -> Steps:
-        """Ask for gradients at random points around the input, and average them."""
+        """Request gradients at random points around the input and average them."""
         return _mean((yield from _ask_around(task, self.samples, self.noise, "nothing")).gradients)
 
 
 @explainers.register("grad-cam")
 @dataclass(frozen=True)
 class GradCam(GradientExplainer):
-    r"""The regions where the activation maps of a convolution support the class.
+    r"""The regions where a convolution's activation maps support the class.
 
     .. math:: \mathrm{ReLU} \Bigl( \sum_k \alpha_k A^k \Bigr), \quad
         \alpha_k = \operatorname{mean}_{ij} \frac{\partial y}{\partial A^k_{ij}}
 
-    with the maps A of a layer and the class's score y before the softmax. The result is resized to the image
-    by bilinear interpolation, and averaged over the pixels of each feature.
+    with the maps A of a layer and the pre-softmax class score y. The result is resized to the image by
+    bilinear interpolation and averaged over the pixels of each feature.
 
     Parameters
     ----------
     layer
-        The name of the layer, as in ``module.named_modules()``; by default the last convolution.
+        Name of the layer, as in ``module.named_modules()``; by default the last convolution.
     """
 
     paper = "Selvaraju et al. 2017, Eqns. 1 and 2"
@@ -128,25 +128,25 @@ class GradCam(GradientExplainer):
         asks=(ActivationMaps,),
         deterministic=True,
     )
-    summary = "the class's evidence in the maps of a convolution; images, torch modules"
+    summary = "the class evidence in a convolution's activation maps; images, torch modules"
     layer: str | None = None
 
     def explain(self, task: Task) -> Steps:
-        """Ask for the activation maps."""
+        """Request the activation maps."""
         return Finding(scores=(yield ActivationMaps(task.target, self.layer)).gradients[0])
 
 
 @explainers.register("gradient-x-input")
 @dataclass(frozen=True)
 class GradientTimesInput(GradientExplainer):
-    """The gradient times the input, x · ∂p/∂x, summed over the parts of each feature."""
+    """The gradient times the input, x · ∂p/∂x, summed over each feature."""
 
     paper = "Shrikumar et al. 2016, Sec. 3"
     traits = replace(GradientExplainer.traits, deterministic=True)
     summary = "the gradient times the input, summed over each feature"
 
     def explain(self, task: Task) -> Steps:
-        """Ask for the gradient."""
+        """Request the gradient."""
         answer = yield PathGradients(AT_THE_INPUT, task.target, times="input")
         return Finding(scores=answer.gradients[0])
 
@@ -158,16 +158,17 @@ class IntegratedGradients(GradientExplainer):
 
     .. math:: (x - x') \int_0^1 \frac{\partial p(x' + \alpha (x - x'))}{\partial x} \, d\alpha
 
-    by Gauss–Legendre quadrature. The scores sum to p(x) − p(x′) (completeness), more closely with more
-    points. The target is the same along the whole line.
+    by Gauss–Legendre quadrature. The scores sum to p(x) − p(x′) (completeness), and the error shrinks with
+    more points. The target stays the same along the whole line.
 
     Parameters
     ----------
     points
-        Number of points on the line; by default half the budget, as each costs a forward and a backward pass.
+        Number of points on the line; by default half the budget, since each costs a forward and a backward
+        pass.
     baseline
-        A removal, by name or instance, which is applied to all features; or an array. By default the mask
-        token's embedding for every removable token, zero for images and table rows.
+        A removal, by name or instance, applied to all features; or an array. By default the mask token's
+        embedding for every removable token, and zero for images and table rows.
     """
 
     paper = "Sundararajan et al. 2017, Eqn. 1; Hase et al. 2021, Sec. 6.1 (3)"
@@ -181,7 +182,7 @@ class IntegratedGradients(GradientExplainer):
         return None if self.points is None else 2 * self.points
 
     def explain(self, task: Task) -> Steps:
-        """Ask for gradients along the line, and integrate them."""
+        """Request gradients along the line and integrate them."""
         shares, weights = _gauss_legendre(self.points or task.budget // 2)
         scores = np.zeros(task.n_features)
         for chunk in _chunks(len(shares)):
@@ -198,16 +199,17 @@ class ExpectedGradients(GradientExplainer):
     .. math:: \mathbb{E}_{x' \sim D,\, \alpha \sim U(0, 1)}
         \left[ (x - x') \frac{\partial p(x' + \alpha (x - x'))}{\partial x} \right]
 
-    The scores sum to p(x) − E p(x′) in expectation. One α is drawn from each of equal strata.
+    The scores sum to p(x) − E p(x′) in expectation. The α are stratified: one is drawn from each equal
+    stratum.
 
     Parameters
     ----------
     samples
-        Number of pairs of a baseline and a point; by default half the budget.
+        Number of (baseline, point) pairs; by default half the budget.
     baseline
         A random removal: by default ``"random-token"`` for texts, ``"background"`` for table rows and images.
         Without background images it is ``"uniform-noise"``, with a warning: noise does not resemble images,
-        so the scores hardly show what distinguishes images.
+        so the scores say little about what distinguishes images.
     """
 
     paper = "Erion et al. 2021, Eqn. 3"
@@ -222,7 +224,7 @@ class ExpectedGradients(GradientExplainer):
         return None if self.samples is None else 2 * self.samples
 
     def explain(self, task: Task) -> Steps:
-        """Ask for gradients at random points on lines from random baselines, and average them."""
+        """Request gradients at random points on lines from random baselines and average them."""
         n = self.samples or task.budget // 2
         shares = (task.rng.permutation(n) + task.rng.random(n)) / n
         gradients = []
@@ -241,12 +243,12 @@ class FunctionalInformation(GradientExplainer):
 
     Around the input, z ~ N(x, Σ), the functional entropy of the target's probability p is at most half its
     functional Fisher information (a log-Sobolev inequality). With a diagonal Σ this is a sum over the numbers
-    z_j, and so over features S: the embeddings of a token, the values of a patch, or columns:
+    z_j, and therefore over features S: the embedding of a token, the values of a patch, or columns:
 
     .. math:: I_S = \mathbb{E}_z \left[ \frac{1}{p(z)}
         \sum_{j \in S} \sigma_j^2 \left( \frac{\partial p(z)}{\partial z_j} \right)^2 \right]
 
-    Scores are never negative: they measure how much a feature matters, without a direction.
+    Scores are never negative: they measure how much a feature matters, not in which direction.
 
     Parameters
     ----------
@@ -258,10 +260,10 @@ class FunctionalInformation(GradientExplainer):
 
     Note
     ----
-    By default σ² is about 0.15 of the variance, as in the authors' code. That code adds the derivatives of a
-    token's embedding or a pixel's channels before it squares them; here their squares are added. A plain
-    value may be negative, and then has no functional entropy: p is its square, so that the information is 4
-    times the mean of the squared derivatives.
+    By default σ² is about 0.15 of the variance, as in the authors' code. That code sums the derivatives of a
+    token's embedding or a pixel's channels before squaring; here the squares are summed. A plain value may be
+    negative and then has no functional entropy, so p is its square, and the information is 4 times the mean
+    of the squared derivatives.
     """
 
     paper = "Gat et al. 2022"

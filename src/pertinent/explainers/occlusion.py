@@ -30,8 +30,10 @@ class Occlusion(Explainer):
     stride
         Distance between windows; by default half the window, or more if the budget is too small.
 
-    Note ---- With ``features="pixels"`` the scores equal captum's ``Occlusion``, summed over channels. With a
-    window and a stride of one feature, the method is `leave-one-out`.
+    Note
+    ----
+    With ``features="pixels"`` the scores equal captum's ``Occlusion``, summed over channels. With a window
+    and a stride of one feature, the method is `leave-one-out`.
     """
 
     paper = "Zeiler & Fergus 2014, Sec. 4.2"

@@ -92,8 +92,9 @@ def fit(
         classes; otherwise the predicted class.
     removal, features, scale
         As in `explain`. The fitted explainer uses the same removal and scale.
-    Share of inputs held out to select the best network: by its loss, by the rank correlation with the
-    teacher, or by how often the model's decision is the same with only the selected features.
+    validation_fraction
+        Share of inputs held out to select the best network: by its loss, by the rank correlation with the
+        teacher, or by how often the model's decision is the same with only the selected features.
     epochs
         Number of passes over the inputs; by default 10 for a transformer's encoder, 100 for a small network.
         Methods that learn to select features make fewer passes when there are many inputs.

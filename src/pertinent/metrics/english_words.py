@@ -73,9 +73,11 @@ class Brevity(TopFeatures):
     a sense of the other. The most important word forms a cluster with all its synonyms, then the most
     important remaining word does, and so on. It requires the extra ``nltk`` and the data package ``wordnet``.
 
-    Notes ----- The paper only says that tokens are grouped into clusters of synonyms. The authors' code also
-    joins two words that are both related to a third word, which gives fewer clusters: it joins *bad* and
-    *great* through *big*.
+    Notes
+    -----
+    The paper only says that tokens are grouped into clusters of synonyms. The authors' code also joins two
+    words that are both related to a third word, which gives fewer clusters: it joins *bad* and *great*
+    through *big*.
     """
 
     paper = "Vo et al. 2023, App. B.2"

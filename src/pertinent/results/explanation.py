@@ -304,7 +304,7 @@ class Explanation(Result):
         return pairs.shapiq_values(self)
 
     def to_shap(self) -> Any:
-        """Return a `shap.Explanation` for shap's plots: waterfall, bar, text, image …
+        """Return a `shap.Explanation` for shap, such as waterfall, bar, text and image plots.
 
         If the method has no base value, it is the prediction minus the sum of the scores, so that a waterfall
         ends at the prediction. The score of an image feature is divided equally among its pixels and
@@ -386,7 +386,7 @@ class Explanations(ResultSequence[Explanation]):
         return exports.dataframe(self)
 
     def to_shap(self) -> Any:
-        """Return one `shap.Explanation` for shap's plots: beeswarm, bar, text, image …
+        """Return one `shap.Explanation` for shap, such as beeswarm, bar, text and image plots.
 
         Table rows give a matrix (explanations, features), texts an array of arrays. For a binary classifier,
         all rows have the scores of the second class, so their signs are comparable.

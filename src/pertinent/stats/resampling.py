@@ -41,10 +41,11 @@ def bootstrap(
         underestimates the error. The interval is then widened to the Clopper–Pearson bound (1934) for the
         case that all inputs agree.
 
-    Notes ----- The order of inputs and seeds does not matter. A dimension of size one is not resampled; if
-    both have size one, there are no bounds (NaN). With few seeds or inputs the intervals are too narrow, as
-    in any bootstrap of a small sample: with ten seeds they cover the mean in about 90% of cases instead of
-    95%.
+    Notes
+    -----
+    The order of inputs and seeds does not matter. A dimension of size one is not resampled; if both have size
+    one, there are no bounds (NaN). With few seeds or inputs the intervals are too narrow, as in any bootstrap
+    of a small sample: with ten seeds they cover the mean in about 90% of cases instead of 95%.
 
     >>> bootstrap(np.ones(8))
     Interval(mean=1.0, low=1.0, high=1.0, n=8)

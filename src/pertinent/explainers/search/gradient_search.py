@@ -34,8 +34,8 @@ class GradientSearch(Search):
 
     Parameters
     ----------
-    Step size and λ.
-        The step size, and λ.
+    learning_rate, sparsity_weight
+        Step size and λ.
     target_sparsity
         Share of features that determines t = ceil(share · d).
     check_every

@@ -51,9 +51,11 @@ class TreeShap(Explainer):
 
     so the values equal those of exact-shapley, for any number of columns.
 
-    Note ---- Supported models: single trees, forests and boosting from scikit-learn, xgboost, lightgbm and
-    catboost (numbers only), also at the end of a pipeline whose steps compute each number from one column. If
-    the sum is followed by a link function, as for the probabilities of boosted classifiers, the tree sums are
+    Note
+    ----
+    Supported models: single trees, forests and boosting from scikit-learn, xgboost, lightgbm and catboost
+    (numbers only), also at the end of a pipeline whose steps compute each number from one column. If the sum
+    is followed by a link function, as for the probabilities of boosted classifiers, the tree sums are
     computed for all masks, provided there are not too many (about 4 million sums per row).
     """
 

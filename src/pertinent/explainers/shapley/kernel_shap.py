@@ -22,17 +22,17 @@ from pertinent.masks import mask_bytes
 from pertinent.stats import student_factor
 
 RIDGE = 0.02
-"""Twice the weight of the ridge, in units of the mean eigenvalue, with as many equations as features."""
+"""Twice the ridge weight, in units of the mean eigenvalue, when there are as many equations as features."""
 
 MOST_FEATURES = 3000
-"""Largest number of features for which the regression is solved in seconds."""
+"""Largest number of features for which the regression is solved within seconds."""
 
 
 @dataclass(frozen=True, eq=False)
 class Coalitions:
-    """Masks, one of each pair of a mask and its complement, and the weight of each pair.
+    """One mask of each pair of complements, and the weight of each pair.
 
-    The first `complete` pairs cover their sizes completely; the others are a sample.
+    The first `complete` pairs cover their sizes exhaustively; the others are a sample.
     """
 
     pairs: Masks
@@ -40,7 +40,7 @@ class Coalitions:
     complete: int
 
     def first(self, n: int) -> Coalitions:
-        """Return the first n pairs; the sampled ones among them get the total weight of all sampled pairs."""
+        """Return the first n pairs; the sampled pairs kept share the total weight of all sampled pairs."""
         sampled = self.weight[self.complete :].sum() / self.weight[self.complete : n].sum()
         weight = np.append(self.weight[: self.complete], self.weight[self.complete : n] * sampled)
         return Coalitions(self.pairs[:n], weight, self.complete)
@@ -55,13 +55,13 @@ class KernelShap(Explainer):
         \Bigl(v(S) - v(\emptyset) - \sum_{i \in S} \phi_i\Bigr)^2
         \quad \text{s.t.} \quad \sum_i \phi_i = v(N) - v(\emptyset)
 
-    Sizes are enumerated completely as far as the budget allows, smallest and largest first; the rest is
-    sampled in pairs of a mask and its complement. With all coalitions the result is the Shapley value.
+    Sizes are enumerated exhaustively while the budget allows, smallest and largest first; the rest is sampled
+    in pairs of a mask and its complement. With all coalitions the result is the Shapley value.
 
     Parameters
     ----------
     samples
-        Number of masks besides the empty and the full one; by default the rest of the budget.
+        Number of masks in addition to the empty and the full one; by default the rest of the budget.
     """
 
     paper = "Lundberg & Lee 2017, Thm. 2; paired sampling: Covert & Lee 2021"
@@ -70,20 +70,20 @@ class KernelShap(Explainer):
     samples: Annotated[int, Range(at_least=2)] | None = None
 
     def evaluations(self, n_features: int) -> int | None:
-        """Return the samples, the empty mask and the full mask."""
+        """Return the number of samples plus 2, for the empty and the full mask."""
         return None if self.samples is None else min(self.samples + 2, 2**n_features)
 
     def min_budget(self, n_features: int) -> int:
-        """Return the evaluations of the empty mask, the full mask and d − 1 pairs, one for each equation."""
+        """Return the evaluations of the empty mask, the full mask and d − 1 pairs (one per equation)."""
         if n_features > MOST_FEATURES:
             raise BudgetError(
-                f"kernel-shap solves a system of at most {MOST_FEATURES:,} features, but the input has "
+                f"kernel-shap supports at most {MOST_FEATURES:,} features, but the input has "
                 f"{n_features:,}. Use shapley-sampling or coarser features."
             )
         return self.evaluations(n_features) or 2 * n_features
 
     def explain(self, task: Task) -> Steps:
-        """Ask for the coalitions, and solve the regression."""
+        """Evaluate the coalitions and solve the regression."""
         d = task.n_features
         ends = yield from task.ask_empty_and_full()
         gain = ends[1] - ends[0]
@@ -113,7 +113,7 @@ def _finish(
     ends: Floats,
     solved: tuple[Floats, Floats] | None = None,
 ) -> Finding:
-    """Return the finding of a regression, which is exact if no coalitions were sampled."""
+    """Return the finding of a regression; it is exact if no coalitions were sampled."""
     scores, errors = solved or _solve(coalitions, values, ends)
     finding = Finding(scores.T, errors.T, base_values=ends[0])
     n, d = coalitions.pairs.shape
@@ -126,8 +126,8 @@ def _finish(
 def _inverse(gram: Floats) -> Floats:
     """Return the pseudo-inverse of a matrix whose rows sum to zero.
 
-    If its null space contains nothing else, adding a constant makes it regular. A Cholesky factorisation then
-    suffices, which is an order of magnitude faster.
+    If its null space contains nothing else, adding a constant makes it regular. A Cholesky factorisation,
+    which is an order of magnitude faster, is then sufficient.
     """
     d = len(gram)
     constant = np.full((d, d), 1.0 / d)
@@ -148,7 +148,7 @@ def coalitions(d: int, n_pairs: int, seed: int) -> Coalitions:
 
 
 def draw_coalitions(d: int, n_pairs: int, rng: np.random.Generator) -> Coalitions:
-    """Return pairs of a mask and its complement, at most `n_pairs`, weighted by the Shapley kernel."""
+    """Return at most `n_pairs` pairs of a mask and its complement, weighted by the Shapley kernel."""
     sizes = np.arange(1, d // 2 + 1)
     weight = np.array([(d - 1) / (s * (d - s)) * (2 if 2 * s != d else 1) for s in sizes])
     weight /= weight.sum()
@@ -172,12 +172,12 @@ def draw_coalitions(d: int, n_pairs: int, rng: np.random.Generator) -> Coalition
 
 
 def n_pairs_of(d: int, size: int) -> int:
-    """Return the number of subsets of one size, counting one of each pair of complements."""
+    """Return the number of subsets of one size, counting each pair of complements once."""
     return comb(d, size) // (2 if 2 * size == d else 1)
 
 
 def all_pairs(d: int, size: int) -> Masks:
-    """Return all subsets of one size, but only one of each pair of complements."""
+    """Return all subsets of one size, with only one of each pair of complements."""
     return as_masks(islice(combinations(range(d), size), n_pairs_of(d, size)), d)
 
 
@@ -193,7 +193,7 @@ def _sample_pairs(
         drawn ^= drawn[:, :1] & (2 * size == d)[:, None]
         for key, mask in zip(mask_bytes(drawn), drawn, strict=True):
             if key not in counts:
-                if len(counts) == n:  # more draws would only count existing pairs, and favour small sizes
+                if len(counts) == n:  # more draws would only repeat pairs and favour small sizes
                     return np.array(masks), np.array([*counts.values()], dtype=np.float64)
                 counts[key] = 0
                 masks.append(mask)

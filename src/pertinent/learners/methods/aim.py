@@ -198,10 +198,12 @@ class AIM(LearnedExplainer):
     network
         The fitted network.
 
-    Note ---- In the paper, a selector provides the neighbours. Here they keep random features, mostly few
-    (uniform sizes in App. D.3), which is faster and was more faithful on texts and tables; ``trained="both"``
-    adds a selector to the random neighbours. Other differences: learning from probabilities, which recovers
-    words of known weight more accurately; an intercept, without which the weights have to represent the prior
+    Note
+    ----
+    In the paper, a selector provides the neighbours. Here they keep random features, mostly few (uniform
+    sizes in App. D.3), which is faster and was more faithful on texts and tables; ``trained="both"`` adds a
+    selector to the random neighbours. Other differences: learning from probabilities, which recovers words of
+    known weight more accurately; an intercept, without which the weights have to represent the prior
     decision; weights that sum to zero over classes; and layers without biases, so an unseen word has no
     weight. The model is evaluated with features kept or removed rather than relaxed, so any model can be
     explained. The temperature is inside the exponent, and the norm has one group per feature, as in the paper

@@ -194,12 +194,14 @@ class FastShap(LearnedExplainer):
     network
         The fitted network.
 
-    Note ---- By default the model is evaluated once on a fixed set of coalitions of each input. The paper
-    draws new ones in every step (``fresh=True``) and evaluates a surrogate instead of the model
-    (``surrogate=True``): a network trained to predict the model's answer to the whole input from some of its
-    features. Its values are those of another game, :math:`\mathbb{E}[f(x) \mid x_S]`, in which the removal
-    has no effect; scores then sum to the model's answer minus the surrogate's mean answer to no features. The
-    surrogate is a copy of a transformer or a small network, and is discarded after training.
+    Note
+    ----
+    By default the model is evaluated once on a fixed set of coalitions of each input. The paper draws new
+    ones in every step (``fresh=True``) and evaluates a surrogate instead of the model (``surrogate=True``): a
+    network trained to predict the model's answer to the whole input from some of its features. Its values are
+    those of another game, :math:`\mathbb{E}[f(x) \mid x_S]`, in which the removal has no effect; scores then
+    sum to the model's answer minus the surrogate's mean answer to no features. The surrogate is a copy of a
+    transformer or a small network, and is discarded after training.
     """
 
     learner = FastShapLearner

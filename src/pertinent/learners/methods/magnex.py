@@ -132,9 +132,11 @@ class MAGNEx(LearnedExplainer):
     network
         The fitted network.
 
-    Note ---- Sufficiency (Eqn. 7) is at most 1, even if the model is more certain with fewer features. Unlike
-    in the paper, the default baseline is the mean over the input's other masks, which reduces the variance of
-    the gradient.
+    Note
+    ----
+    Sufficiency (Eqn. 7) is at most 1, even if the model is more certain with fewer features. Unlike in the
+    paper, the default baseline is the mean over the input's other masks, which reduces the variance of the
+    gradient.
     """
 
     learner = MAGNExLearner

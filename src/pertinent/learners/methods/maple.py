@@ -36,9 +36,11 @@ class MapleLearner(Learner):
     alpha
         Ridge penalty of the linear model.
 
-    Note ---- Columns are standardised. One forest serves all columns of the model's answers. The defaults are
-    those of the authors' code, which scores a root by its impurity before the split; here it is scored by the
-    decrease of impurity, following the definition of DStump.
+    Note
+    ----
+    Columns are standardised. One forest serves all columns of the model's answers. The defaults are those of
+    the authors' code, which scores a root by its impurity before the split; here it is scored by the decrease
+    of impurity, following the definition of DStump.
     """
 
     spec = LearnerSpec(PredictionTeacher(), classes=("all",), scales=("natural",), modalities=("table",))
