@@ -114,10 +114,6 @@ class Output(ABC):
         """Return the arguments of `output_named` that recreate this output."""
         return {"name": self.name}
 
-    def n_tokens(self, columns: Sequence[str]) -> Ints:
-        """Return the number of answer tokens that each column sums over; 1 for other outputs."""
-        return np.ones(len(columns), dtype=np.int64)
-
     # -- scores that gradients and attacks follow ----------------------------------------------------
 
     @abstractmethod
