@@ -18,7 +18,7 @@ service = pertinent.Service(pertinent.load("sentiment"))
 
 
 class Question(BaseModel):
-    """What a user asks for."""
+    """Request of a user."""
 
     text: str
     budget: int = 200
@@ -26,7 +26,7 @@ class Question(BaseModel):
 
 @app.post("/explain")
 async def explain(question: Question) -> dict[str, object]:
-    """The prediction, and the words that it rests on with their standard errors.
+    """The prediction, and the most important words with standard errors.
 
     A user who goes away cancels the work.
     """

@@ -51,7 +51,7 @@ BAD = """drags clumsy flat waste nobody cheap dull noisy mess wooden slow silly 
 
 
 def make(folder: Path) -> Study:
-    """Explain the reviews by three methods, and make a study of them."""
+    """Explain the reviews with three methods and create a study."""
     model = pertinent.load("sentiment")
     compared = pertinent.compare(
         model, REVIEWS, ["shapley", "lime", "random"], budget=200, progress=False
@@ -60,7 +60,7 @@ def make(folder: Path) -> Study:
 
 
 def answer(study: Study, question: StudyQuestion, rng: np.random.Generator) -> Any:
-    """The answer of somebody who knows some good and some bad words, and now and then answers by chance."""
+    """Return the answer of a participant who knows some good and bad words, with some random answers."""
     if question.kind == "check":
         return question.grade
     e = study.explanations[question.input][0]
@@ -79,7 +79,7 @@ def answer(study: Study, question: StudyQuestion, rng: np.random.Generator) -> A
 
 
 def simulate(study: Study, people: int) -> None:
-    """Let simulated people answer everything."""
+    """Answer all questions with simulated participants."""
     answers = Answers(study)
     for number in range(people):
         rng = np.random.default_rng(number)
@@ -89,7 +89,7 @@ def simulate(study: Study, people: int) -> None:
 
 
 def main() -> pertinent.StudyReport:
-    """Make the study, simulate people, and measure what they answered."""
+    """Create the study, simulate participants, and analyse their answers."""
     with tempfile.TemporaryDirectory() as folder:
         study = make(Path(folder))
         simulate(study, study.cycle)

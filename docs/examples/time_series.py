@@ -34,14 +34,14 @@ from pertinent.rendering.panels import Panel
 
 @dataclass(frozen=True, eq=False)
 class SeriesInput(ArrayInput):
-    """A series, and the number of the segment that each of its points belongs to."""
+    """A series, with the segment index of each point."""
 
     values: Annotated[Array, Shape(None)]
     owners: Annotated[Ints, Shape(None)]
     kind: ClassVar[str] = "time-series"
 
     def feature_values(self) -> Array:
-        """The mean of each segment, for data frames."""
+        """Return the mean of each segment, for data frames."""
         return np.bincount(self.owners, self.values) / np.bincount(self.owners)
 
 
@@ -55,7 +55,7 @@ class SeriesDrawing(Drawing):
     plot_height = 1.8
 
     def terminal(self, panel: Panel, console: Console, width: int, *, colour: bool) -> Iterator[Text]:
-        """A bar for each of at most `width` points; without colour, a line of marks below."""
+        """Yield a bar for each of at most `width` points; without colour, a line of marks below."""
         del console
         input = panel.explanation.input
         points = np.linspace(0, len(input.values) - 1, min(width, len(input.values))).astype(int)
@@ -105,7 +105,7 @@ class SeriesDrawing(Drawing):
         return from_template("study_picture.html", picture=picture, boxes=boxes if can_mark else [])
 
     def plot(self, axes: Any, panel: Panel) -> None:
-        """The line, over a band for each segment."""
+        """Draw the line over a band for each segment."""
         input = panel.explanation.input
         for i, share in enumerate(panel.share):
             own = np.flatnonzero(input.owners == i)
@@ -131,7 +131,7 @@ class TimeSeries(Modality):
     drawing = SeriesDrawing
 
     def prepare(self, raw: Any, features: str | None = None) -> SeriesInput:
-        """Cut a series into as many segments as ``"segments:12"`` says."""
+        """Cut a series into segments, 12 for ``"segments:12"``."""
         values = np.asarray(raw, dtype=np.float64)
         granularity = features or self.features
         starts = np.linspace(0, len(values), int(granularity.partition(":")[2]) + 1).round().astype(int)
@@ -140,19 +140,19 @@ class TimeSeries(Modality):
         return SeriesInput(values, names, granularity, (), digest(values, owners), values, owners)
 
 
-# -- a removal of its own; `mean`, `constant` and `uniform-noise` suit every array ------------------
+# -- a custom removal; `mean`, `constant` and `uniform-noise` also work for all arrays ---------------
 
 
 @removals.register("interpolation")
 @dataclass(frozen=True)
 class Interpolation(Removal):
-    """A straight line between the nearest points that are kept; the mean if none is."""
+    """A straight line between the nearest kept points; the mean if no point is kept."""
 
     inputs = SeriesInput
     summary = "bridged by a straight line"
 
     def __call__(self, input: SeriesInput, masks: Masks, seed: int) -> Array:
-        """One series for each mask."""
+        """Return one series for each mask."""
         del seed
         time = np.arange(len(input.values))
         rows = []
@@ -162,18 +162,18 @@ class Interpolation(Removal):
         return np.stack(rows)
 
 
-# -- a model, and what it rests on ------------------------------------------------------------------
+# -- a model, and its explanation -------------------------------------------------------------------
 
 
 def pulse(series: Array) -> Array:
-    """The probability that each row of an array (n, length) has a pulse, which a dip makes doubtful."""
+    """Return the probability that each row of an array (n, length) has a pulse; a dip lowers it."""
     from_median = series - np.median(series, axis=1, keepdims=True)
     chance = 1 / (1 + np.exp(1 - 2 * from_median.max(axis=1) - 1.5 * from_median.min(axis=1)))
     return np.stack([1 - chance, chance], axis=1)
 
 
 def main(folder: Path) -> pertinent.Explanation:
-    """Explain a series with a pulse at 72 and a dip at 25, and write what is found into a folder."""
+    """Explain a series with a pulse at 72 and a dip at 25, and write the results to a folder."""
     time = np.arange(120)
     bump = {at: np.exp(-(((time - at) / 2) ** 2)) for at in (25, 72)}
     series = np.sin(time / 9) / 2 - 2 * bump[25] + 3 * bump[72]

@@ -29,7 +29,7 @@ explanation = pertinent.explain(model, text)
 explanation
 
 # %%
-# The method ``shapley`` asked the model about variants of the text with words removed. It turned the
+# The method ``shapley`` evaluated the model on variants of the text with words removed. It turned the
 # answers into one score per word. A positive score (orange) supports the predicted class, a negative one
 # (blue) opposes it.
 
@@ -47,9 +47,9 @@ print(
 print(f"prediction {explanation.prediction.values[explanation.target]:.2f}")
 
 # %%
-# Nine words have 2⁹ = 512 subsets. That is within the budget of 1,000 evaluations, so the model was
-# asked about all of them and the values are exact. Longer texts have more subsets than the budget
-# allows. Then ``standard_errors`` says how far each score may be off.
+# Nine words have 2⁹ = 512 subsets. That is within the budget of 1,000 evaluations, so all subsets were
+# evaluated and the values are exact. Longer texts have more subsets than the budget
+# allows. In that case, ``standard_errors`` tells how far off each score may be.
 
 print(explanation.evaluations, "evaluations of at most", explanation.cost.budget)
 print("largest standard error:", explanation.standard_errors.max())

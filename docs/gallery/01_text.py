@@ -2,7 +2,7 @@
 Explain a text classifier
 =========================
 
-Find out which words a sentiment model used, and how certain the answer is.
+Find out which words a sentiment model used, and how certain their scores are.
 """
 
 import pertinent
@@ -16,7 +16,7 @@ explanation
 # Orange words support the predicted class, blue words oppose it. The numbers are Shapley values: they
 # add up to the difference between the model's answer to this text and its answer to an empty one.
 #
-# This text has 18 features, and therefore 262,144 subsets. The model was asked about 1,000 of them, so
+# This text has 18 features, and therefore 262,144 subsets. The model was evaluated on 1,000 of them, so
 # every score has a standard error:
 
 for feature, score in explanation.top(3):
@@ -25,7 +25,7 @@ for feature, score in explanation.top(3):
 
 # %%
 # Long texts are easier to read sentence by sentence. ``features="sentences"`` removes whole sentences,
-# and ``features="coarse-to-fine"`` starts with passages and looks inside the ones that matter.
+# and ``features="coarse-to-fine"`` starts with passages and then refines the important ones.
 
 long_review = (
     "I expected little from a sequel. The jokes are stale. "

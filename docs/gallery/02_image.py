@@ -15,7 +15,7 @@ explanation = pertinent.explain(model, digit, features="pixels", method="occlusi
 explanation.plot()
 
 # %%
-# The heat map lies over the picture: orange pixels support the predicted class, blue ones oppose it.
+# The heat map is drawn over the image: orange pixels support the predicted class, blue ones oppose it.
 #
 # The same explanation in a notebook or a report:
 

@@ -22,15 +22,14 @@ patient = data.data.iloc[0]
 explanation = pertinent.explain(model, patient)
 explanation
 
-# %%
-# The method ``shapley`` noticed that the model consists of trees and walked them. The values are exact,
-# so there are no standard errors. They lead from the mean prediction of the background to the prediction
-# for this patient:
+# %% The method ``shapley`` detected that the model consists of trees and walked through them. The values are
+# exact, so there are no standard errors. They lead from the mean prediction of the background to the
+# prediction for this patient:
 
 explanation.plot_waterfall(top=6)
 
 # %%
-# Explain many rows to see the model as a whole. A bar is the mean size of a column's score, with a 95%
+# Explain many rows to see the model as a whole. A bar is the mean magnitude of a column's score, with a 95%
 # interval:
 
 explanations = pertinent.explain(model, data.data[:200])

@@ -25,7 +25,7 @@ for source, score in contrast.top(3):
     print(f"{score:+6.2f}  {source}")
 
 # %%
-# With many sources, use a method that expects most of them to be irrelevant. ``single-effects`` finds
+# With many sources, use a method that assumes most of them to be irrelevant. ``single-effects`` finds
 # the few that matter with few evaluations, and its standard errors say whether it may have missed one.
 
 names = ["Ann", "Bob", "Cora", "Dora", "Emil", "Finn", "Gina", "Hugo", "Ida", "Jack", "Kim", "Lena"]

@@ -2,7 +2,7 @@
 Find the features an attacker must change
 =========================================
 
-Explain by robustness: the important features are those whose change is enough to change the prediction.
+Explain by robustness: changing the important features is enough to change the prediction.
 """
 
 from sklearn.datasets import load_digits
@@ -15,15 +15,15 @@ attack = pertinent.attack_radius(model, digit, features="pixels")
 print(attack)
 
 # %%
-# The radius is the size of the smallest change found that makes the model answer otherwise.
+# The radius is the size of the smallest change found that changes the prediction.
 # ``greedy-as`` (Hsieh et al. 2021) orders the pixels by how much they contribute to it:
 
 explanation = pertinent.explain(model, digit, "greedy-as", features="pixels", subsets=100, attack_steps=6)
 explanation.plot()
 
 # %%
-# Two metrics measure any explanation in this way. A good explanation leaves irrelevant features whose
-# change does not matter (a large radius), and names relevant features whose change does (a small one).
+# Two metrics measure any explanation in this way. With a good explanation, attacks on the irrelevant
+# features need a large radius, and attacks on the relevant features a small one.
 
 metrics = ["robustness-of-irrelevant", "robustness-of-relevant"]
 comparison = pertinent.compare(

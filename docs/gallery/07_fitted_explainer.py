@@ -2,7 +2,7 @@
 Explain millions of inputs with a fitted explainer
 ==================================================
 
-Fit a network once. Then an explanation costs one forward pass.
+Fit a network once. After that, an explanation costs one forward pass.
 """
 
 import numpy as np
@@ -38,7 +38,7 @@ print(f"one pass and 4 permutations: {mean_squared_error(refined):.1e}")
 
 # %%
 # Other methods learn to *select* features: ``aim`` (Vo et al. 2023) for every class, ``magnex`` the few
-# that are enough. The card of a fitted explainer says how often the model decides the same with the
+# sufficient ones. The card of a fitted explainer records how often the model's decision is the same with the
 # selected features only.
 
 selector = pertinent.fit(model, train, "aim", k=4, epochs=30, progress=False)

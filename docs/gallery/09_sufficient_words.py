@@ -21,7 +21,7 @@ for share in explanation.request.sparsities:
 pertinent.explain(model, text, "parallel-local-search", sparsity=0.2, objective="comprehensiveness")
 
 # %%
-# ``anchors`` looks for a rule instead: words that fix the prediction whatever the others are.
+# ``anchors`` looks for a rule instead: words that fix the prediction regardless of the other words.
 
 rule = pertinent.explain(model, text, "anchors", budget=2000)
 rule

@@ -2,7 +2,7 @@
 Check that removal keeps inputs in distribution
 ===============================================
 
-An explanation is only as good as the model's answers to texts with words removed. Check them first.
+An explanation is only as good as the model's predictions for texts with words removed. Check them first.
 """
 
 import pertinent
@@ -17,7 +17,7 @@ check = pertinent.check_removal(model, texts, labels, removals=["attention-mask"
 check.plot()
 
 # %%
-# The model was trained with words hidden from its attention, so ``attention-mask`` keeps its accuracy.
+# The model was trained with words hidden from attention, so ``attention-mask`` preserves its accuracy.
 # Padding tokens in the middle of a text are new to it, and its answers are worse although the same words
 # are removed:
 

@@ -2,8 +2,8 @@
 Add a kind of input: time series
 ================================
 
-Text, images, tables and prompts are built in. Another kind of input is one class. This example explains a
-detector of pulses in a time series.
+Text, images, tables and prompts are built in. Another kind of input takes a single class. This example
+explains a detector of pulses in a time series.
 """
 
 import sys

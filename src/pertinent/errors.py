@@ -81,11 +81,11 @@ class MissingExtra(PertinentError, ImportError):
     """An optional dependency that is not installed."""
 
 
-def unknown(what: str, name: object, names: Iterable[str], meant: str | None = None) -> SettingError:
-    """Return the error for an unknown name; it suggests `meant`, or else the closest name."""
+def unknown(what: str, name: object, names: Iterable[str], suggestion: str | None = None) -> SettingError:
+    """Return the error for an unknown name; it suggests `suggestion`, or else the closest name."""
     names = sorted(names)
     text = name if isinstance(name, str) else safe_repr(name)
-    near = get_close_matches(text, names, n=1, cutoff=0.6) if meant is None else [meant]
+    near = get_close_matches(text, names, n=1, cutoff=0.6) if suggestion is None else [suggestion]
     if not near and len(text) > 2:
         near = [candidate for candidate in names if text in candidate]
     hint = f" Did you mean {' or '.join(map(repr, near[:3]))}?" if near else ""

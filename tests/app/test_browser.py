@@ -379,3 +379,14 @@ def test_it_fits_a_narrow_window(browser, address, scheme):
             assert page.evaluate("document.documentElement.scrollWidth") == 320
             wide = "all => all.filter(e => e.getBoundingClientRect().right > 321).map(e => e.outerHTML)"
             assert page.locator(".panel *:not(.scroll *):visible").evaluate_all(wide) == []
+
+
+def test_numbers_and_names_are_not_cut_on_a_phone(browser, address):
+    with new_page(browser, viewport={"width": 390, "height": 800}) as page:
+        page.goto(address)
+        page.wait_for_selector(".go")
+        page.select_option("[name=method]", "shapley-interactions")
+        page.click(".go")
+        page.wait_for_selector(DONE)
+        cut = "all => all.filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.textContent)"
+        assert page.locator(".scroll:has(table.rows), .bars th").evaluate_all(cut) == []

@@ -369,7 +369,7 @@ def test_rows_from_the_command_line(run):
     assert not err
     code, _, err = run("explain", "--row", ROW.replace("}", ', "year": 1}'), *FAST)
     assert code == 0
-    assert "left out: year" in err
+    assert "so they are ignored: year" in err
 
 
 def test_rows_from_files(run, tmp_path):
@@ -380,7 +380,7 @@ def test_rows_from_files(run, tmp_path):
     (tmp_path / "a.jsonl").write_text(ROW)
     code, out, err = run("explain", "--file", "a.csv", "--model", "table", *FAST, "--json", "-")
     assert code == 1
-    assert "left out: id" in err
+    assert "so they are ignored: id" in err
     assert "a.csv line 3: The row has no value (NaN) in: hue" in err
     from_csv = json.loads(out)["explanations"][0]["scores"]
     _, out, _ = run("explain", "--file", "a.jsonl", "--model", "table", *FAST, "--json", "-")

@@ -125,7 +125,7 @@ def test_a_finished_fit_is_read(run, monkeypatch):
     )  # not to be called
     code, out, err = run(*FIT)
     assert (code, err) == (0, "")
-    assert "Was fitted before: amortized-shapley" in out
+    assert "Already fitted: amortized-shapley" in out
     assert card() == before
 
 

@@ -130,4 +130,4 @@ def test_mistakes(run, name, message):
 def test_the_device_is_the_models_own_business(run):
     code, _, err = run("explain", "a text", "--model", "own_models.small:texts", "--device", "cuda:1")
     assert code == 2
-    assert "leave out --device" in err
+    assert "omit --device" in err

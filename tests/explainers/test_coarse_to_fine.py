@@ -5,7 +5,7 @@ import pytest
 
 import pertinent
 from pertinent.explainers.base import explainers
-from pertinent.explainers.coarse_to_fine import level_budgets, max_parts, merged, refined
+from pertinent.explainers.coarse_to_fine import level_budgets, max_parts, merge_neighbours, refine_segments
 
 WEIGHTS = {"p7s2w5": 3.0, "p7s2w6": 1.0, "p33s0w1": -2.0}
 N_PARAGRAPHS, N_SENTENCES, N_WORDS = 60, 8, 20
@@ -94,8 +94,8 @@ def test_a_budget_that_is_too_small_is_refused():
 
 
 def test_parts_are_numbered_in_order_and_put_together():
-    assert merged(np.array([5, 5, 2, 9]), 3).tolist() == [0, 0, 1, 2]
-    assert merged(np.array([0, 1, 2, 3]), 2).tolist() == [0, 0, 1, 1]
+    assert merge_neighbours(np.array([5, 5, 2, 9]), 3).tolist() == [0, 0, 1, 2]
+    assert merge_neighbours(np.array([0, 1, 2, 3]), 2).tolist() == [0, 0, 1, 1]
     assert level_budgets(10, 1) == [10]
 
 
@@ -103,9 +103,11 @@ def test_refined_parts_are_never_too_many():
     rng = np.random.default_rng(0)
     for _ in range(200):
         level = np.sort(rng.integers(0, 40, 100))
-        parts = merged(level // 5, 100)
+        parts = merge_neighbours(level // 5, 100)
         most = int(rng.integers(2, 40))
-        found = refined(parts, rng.standard_normal(parts.max() + 1), merged(level, 100), most)
+        found = refine_segments(
+            parts, rng.standard_normal(parts.max() + 1), merge_neighbours(level, 100), most
+        )
         assert 1 <= found.max() + 1 <= most
         assert set(found) == set(range(found.max() + 1))
 

@@ -69,7 +69,7 @@ def test_few_sources_that_matter_are_found_and_the_others_are_zero():
 def test_each_column_is_fitted_alone():
     game = random_table(6, seed=1, classes=3)
     found = play(ContextCite(), game, budget=50)
-    masks = game.asked[-1]
+    masks = game.questions[-1]
     values = game.values(masks)[:, 1:2]
     alone = lasso(masks, values, 0.02 * values.std(axis=0))
     np.testing.assert_allclose(found.scores[1], alone[:, 0], atol=1e-5)

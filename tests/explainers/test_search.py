@@ -208,7 +208,7 @@ def test_local_search_asks_no_set_twice_and_spends_its_budget(budget, runs):
 def test_local_search_gives_no_walk_more_than_the_others():
     game = random_interactions(20, seed=5)
     search(ParallelLocalSearch(runs=8), game, 10, budget=8 * 6 + 3)
-    assert [len(masks) for masks in game.asked] == [8] * 6 + [3]
+    assert [len(masks) for masks in game.questions] == [8] * 6 + [3]
 
 
 def test_local_search_starts_uniformly_over_sets():
@@ -264,7 +264,7 @@ def test_walks_do_not_mix():
     game = random_interactions(d, seed=7, order=1)
     search(ParallelLocalSearch(runs=runs), game, k, budget=runs * 30)
     for walk in range(runs):
-        sets = np.array([masks[walk] for masks in game.asked])
+        sets = np.array([masks[walk] for masks in game.questions])
         judged = game.values(sets)[:, 0]
         for step in range(1, len(sets)):
             state = judged[:step].argmax()
@@ -644,7 +644,7 @@ def test_sets_are_made_one_by_one():
 def test_ordered_search_asks_what_the_plain_one_asks(objective, budget, share):
     game = Smooth(9, seed=budget).game()
     chosen = search(OrderedSearch(objective=objective, share=share), game, 3, target=1, budget=budget)
-    masks, judged = game.asked
+    masks, judged = game.questions
     assert len(masks) == max(2, round(share * budget))
     assert len(judged) == budget - len(masks)
     scores = lime.fit(masks, game.values(masks))[1] if len(masks) > 2 else None

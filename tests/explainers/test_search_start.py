@@ -133,7 +133,7 @@ def test_a_search_of_all_sets_needs_no_start(kind):
     )
     for sparsity in SPARSITIES:
         np.testing.assert_array_equal(alone.chosen[sparsity], started.chosen[sparsity])
-    game.asked.clear()
+    game.questions.clear()
     play(kind(start="leave-one-out"), game, budget=budget, target=1, sparsities=(0.5,))
     assert len(game.masks) == budget
 

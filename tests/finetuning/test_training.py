@@ -321,7 +321,7 @@ def test_a_killed_run_ends_where_an_unbroken_one_does(tmp_path, monkeypatch, kil
     assert not (tmp_path / "b" / "config.json").exists()
     with pytest.raises(FileError, match="already contains a training run"):
         fit(tmp_path / "b", **options)
-    with pytest.raises(SettingError, match=r"other settings \(seed\)"):
+    with pytest.raises(SettingError, match=r"different settings \(seed\)"):
         fit(tmp_path / "b", **options, seed=3, resume=True)
     torch.manual_seed(99)
     resumed = fit(tmp_path / "b", **options, resume=True)

@@ -13,11 +13,11 @@ from pertinent.asks import Network, NetworkOutputs
 from pertinent.errors import FileError, InputError, ModelError, SettingError
 from pertinent.explainers.base import Task
 from pertinent.explainers.shapley.shapley_sampling import ShapleySampling
-from pertinent.learners.methods.amortized_shapley import AmortizedShapley, combined
+from pertinent.learners.methods.amortized_shapley import AmortizedShapley, combine_estimates
 from pertinent.learners.network_trainer import ExampleCollator, TrainingExamples
 from pertinent.learners.networks.scorer import feature_scores
 from pertinent.learners.networks.token_scorers import TokenScorer
-from pertinent.learners.score_arrays import normalized
+from pertinent.learners.score_arrays import normalize_scores
 from pertinent.models.transformer import TransformerModel
 from pertinent.runs.explanation_steps import REPEATED
 from pertinent.stats import spearman
@@ -391,8 +391,8 @@ def test_the_parts_are_weighted_by_what_is_known_of_their_errors(m):
     found = played(AmortizedShapley(network, refine=m), game)
     sampled = played(ShapleySampling(samples=m), game)
     variance = {1: 0.27, 2: 0.09, 3: (2 * 2 * 0.09 + 0.27) / 9, 8: 0.09 / 4}[m]
-    prediction = normalized(network.scores, sampled.scores.sum(axis=1))
-    scores, errors = combined(
+    prediction = normalize_scores(network.scores, sampled.scores.sum(axis=1))
+    scores, errors = combine_estimates(
         prediction, sampled.scores, sampled.standard_errors, np.array([0.5]), np.array([variance])
     )
     np.testing.assert_allclose(found.scores, scores[0])

@@ -13,7 +13,7 @@ from pertinent.learners.fitted_network import FittedNetwork
 from pertinent.learners.methods.amortized_shapley import (
     AmortizedShapley,
     AmortizedShapleyLearner,
-    combined,
+    combine_estimates,
     error_variances,
     pairwise_loss,
 )
@@ -111,7 +111,7 @@ def slow(prediction, mean, of_prediction, of_mean):
 def test_the_weight_is_the_posterior_mean(distance, of_prediction, of_mean):
     prediction, mean = np.array([1.0, 2.0, 3.0]), np.array([1.0 + distance, 2.0, 3.0 - distance])
     unknown = np.full((1, 3), np.nan)
-    scores, errors = combined(prediction[None], mean[None], unknown, [of_prediction], [of_mean])
+    scores, errors = combine_estimates(prediction[None], mean[None], unknown, [of_prediction], [of_mean])
     weight = slow(prediction, mean, of_prediction, of_mean)
     np.testing.assert_allclose(scores[0], prediction + weight * (mean - prediction), atol=0.01 * distance)
     assert (errors > 0).all()
@@ -119,10 +119,10 @@ def test_the_weight_is_the_posterior_mean(distance, of_prediction, of_mean):
 
 def test_without_any_error_the_mean_alone_counts():
     prediction, mean = np.array([[1.0, 2.0, 3.0]]), np.array([[2.0, 2.0, 2.0]])
-    scores, errors = combined(prediction, mean, 0 * mean, [1e-9], [0.0])
+    scores, errors = combine_estimates(prediction, mean, 0 * mean, [1e-9], [0.0])
     np.testing.assert_array_equal(scores, mean)
     np.testing.assert_array_equal(errors, 0)
-    near, _ = combined(prediction, mean, 0 * mean, [0.1], [1e-9])
+    near, _ = combine_estimates(prediction, mean, 0 * mean, [0.1], [1e-9])
     np.testing.assert_allclose(near, mean, atol=1e-6)
 
 

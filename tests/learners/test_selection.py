@@ -9,7 +9,7 @@ import torch
 from torch.nn.functional import cross_entropy as torch_cross_entropy
 
 from pertinent.errors import SettingError
-from pertinent.learners.methods.aim import AIMLearner, centred, intercepts
+from pertinent.learners.methods.aim import AIMLearner, centre, intercepts
 from pertinent.learners.methods.invase import INVASELearner, share_selected
 from pertinent.learners.methods.l2x import L2XLearner
 from pertinent.learners.methods.vibi import VIBILearner, divergence_from_uniform
@@ -112,11 +112,11 @@ def test_one_class_alone_gives_intercepts_that_explain_everything():
 
 def test_the_weights_of_aim_sum_to_zero_over_classes():
     scores = aim_scores()["explainer"]
-    torch.testing.assert_close(centred(scores).sum(1), torch.zeros(2, 4), atol=1e-6, rtol=0)
+    torch.testing.assert_close(centre(scores).sum(1), torch.zeros(2, 4), atol=1e-6, rtol=0)
     alone = scores[:, :1]
-    assert centred(alone) is alone
+    assert centre(alone) is alone
     shifted = scores + torch.randn(2, 1, 4)
-    torch.testing.assert_close(centred(shifted), centred(scores))
+    torch.testing.assert_close(centre(shifted), centre(scores))
     learner = AIMLearner(k=1)
     chosen = [learner.selected(each, REAL, PREDICTIONS) for each in (scores, shifted)]
     assert torch.equal(*chosen)
@@ -241,7 +241,7 @@ def test_the_selector_of_aim_lives_and_the_words_of_topics_are_found(seed):
     assert min(kept) > 0.02 and max(kept) < 0.98
     toy = Toy(networks, generator)
     with torch.no_grad():
-        found = centred(toy.scores("explainer"))[:, 0]
+        found = centre(toy.scores("explainer"))[:, 0]
     topics = toy.ids <= 10
     assert ((found > 0) == (toy.ids <= 5))[topics].float().mean() > 0.95
     five = found.abs().topk(5).indices  # of about ten

@@ -16,7 +16,7 @@ from pertinent.inputs.image import image_input
 from pertinent.inputs.image_files import png
 from pertinent.printable import shorten_name
 from pertinent.rendering.colours import LIGHT, Look
-from pertinent.rendering.drawings.image import ImageDrawing, resized
+from pertinent.rendering.drawings.image import ImageDrawing, resize
 from pertinent.rendering.html.explanation import show as fragment
 from pertinent.rendering.html.page import report
 from pertinent.rendering.html.tables import show as evaluation_table
@@ -154,7 +154,7 @@ def test_images_have_alternative_texts(image):
 @pytest.mark.parametrize("shape", [(7, 5), (64, 40), (1, 1), (33, 100)])
 def test_resized_pictures_keep_within_bounds(shape):
     picture = np.full((*shape, 3), 77, dtype=np.uint8)
-    small = resized(picture, 32, least=16)
+    small = resize(picture, 32, least=16)
     assert max(small.shape) <= 32
     assert (small == 77).all()
 
@@ -261,7 +261,7 @@ def test_names_are_shortened_in_the_middle(text):
     e = changed(text, input=replace(text.input, features=features), classes=classes)
     page = fragment(e)
     for name in (features[0], *classes):
-        short = shorten_name(name, 28)
+        short = shorten_name(name, 32)
         assert len(short) == 28
         assert f">{short}<" in page
         assert f'title="{name}"' in page

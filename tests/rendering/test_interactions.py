@@ -81,8 +81,8 @@ def test_nothing_is_said_of_other_methods(row):
 
 def test_no_pair_acts_together(row):
     nothing = replace(row, interactions=np.zeros((3, 3)))
-    assert "No two features act together measurably" in terminal(nothing)
-    assert "No two features act together measurably" in nothing.to_html()
+    assert "No pair of features interacts measurably" in terminal(nothing)
+    assert "No pair of features interacts measurably" in nothing.to_html()
     nothing.plot_interactions()
 
 

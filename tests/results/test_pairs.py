@@ -56,7 +56,7 @@ def test_saved_and_read(explanation, tmp_path, suffix):
 
 def test_damaged_pairs_are_refused(explanation):
     plain = explanation.to_dict()
-    with pytest.raises(pertinent.PertinentError, match="`interactions` must have the shape 4 × 4"):
+    with pytest.raises(pertinent.PertinentError, match="`interactions` must have shape 4 × 4"):
         pertinent.Explanation.from_dict(plain | {"interactions": [[0.0, 1.0], [1.0, 0.0]]})
     negative = (-np.ones((4, 4))).tolist()
     with pytest.raises(pertinent.PertinentError, match="`interaction_standard_errors` must be at least 0"):

@@ -41,8 +41,7 @@ class GradientQuestion(Question):
     scale: Scale = field(default="natural", kw_only=True)
     refusal = (
         "This method needs gradients, which only transformers and torch modules have; choose a "
-        "model-agnostic "
-        "method, such as kernel-shap or parallel-local-search."
+        "model-agnostic method, such as kernel-shap or parallel-local-search."
     )
 
     def on_scale(self, scale: Scale, groups: int = 0) -> GradientQuestion:
@@ -156,8 +155,7 @@ class ActivationMaps(GradientQuestion):
     scale: Scale = field(default="raw", kw_only=True)
     refusal = (
         "Grad-CAM needs a torch module with two-dimensional convolutions; choose a model-agnostic method, "
-        "such "
-        "as occlusion or kernel-shap."
+        "such as occlusion or kernel-shap."
     )
 
     @property

@@ -50,8 +50,7 @@ class TreeValues(Question):
 
     refusal = (
         "This method needs a forest or boosted trees from scikit-learn, xgboost, lightgbm or catboost; "
-        "choose "
-        "a model-agnostic method, such as kernel-shap."
+        "choose a model-agnostic method, such as kernel-shap."
     )
     scale: Scale = "natural"
     groups: int = 0

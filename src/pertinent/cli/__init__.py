@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return int(call_with(args, partial(verb, args)))
     except KeyboardInterrupt as stopped:
         terminated = isinstance(stopped, Terminated)
-        complain(_stopped("terminated" if terminated else "interrupted", arguments))
+        complain(_interruption_message("terminated" if terminated else "interrupted", arguments))
         return TERMINATED if terminated else INTERRUPTED
     except BrokenPipeError:
         # The reader, for example `head`, closed the pipe: redirect stdout so that the flush at exit succeeds.
@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return BAD_USAGE
 
 
-def _stopped(reason: str, arguments: Sequence[str]) -> str:
+def _interruption_message(reason: str, arguments: Sequence[str]) -> str:
     """Return a message with the reason and, if possible, the command that resumes the run."""
     if arguments[0] not in ("explain", "compare", "fit") or not any(a[:5] == "--out" for a in arguments):
         return reason

@@ -27,8 +27,7 @@ def explain_to_folder(args: Namespace, arguments: dict[str, Any]) -> int:
         if getattr(args, flag):
             raise SettingError(
                 f"--{flag.replace('_', '-')} needs all explanations in memory: omit it, or let the name of "
-                "--out "
-                "end in .parquet."
+                "--out end in .parquet."
             )
     output, inputs = CommandOutput(quiet=args.quiet), call_with(args, InputFlags)
     model = call_with(args, ModelFlags, model=model_named(args, inputs)).named()

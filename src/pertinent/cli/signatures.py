@@ -146,9 +146,9 @@ def options_of(function: Callable[..., Any], omit: Container[str] = ()) -> list[
         if name == "words":
             from pertinent.runs.request import WORDS
 
-            own = {*inspect.signature(function).parameters}
+            parameters = {*inspect.signature(function).parameters}
             words = options_of(resolve_name("pertinent:explain"), omit)
-            options += [option for option in words if option.name in WORDS.keys() - own - {"metrics"}]
+            options += [option for option in words if option.name in WORDS.keys() - parameters - {"metrics"}]
         elif name not in omit:
             text = _for_terminal(texts.get(name, ""), hints)
             options.append(Option(name, hints.get(name, Any), parameter.default, text))
@@ -183,11 +183,11 @@ def parameter_texts(thing: Any) -> dict[str, str]:
         for names, text in _ENTRY.findall(section):
             about = " ".join(text.split())
             for name in (each.strip(" *") for each in names.split(",")):
-                documented[name] = _resolved(thing, name, about)
+                documented[name] = _resolve_references(thing, name, about)
     return documented
 
 
-def _resolved(thing: Any, name: str, text: str) -> str:
+def _resolve_references(thing: Any, name: str, text: str) -> str:
     """Replace "As in `other`" by the text of `other` about the parameter of the same name."""
     reference = _AS_IN.match(text)
     if reference is None:

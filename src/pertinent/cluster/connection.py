@@ -50,8 +50,7 @@ def connected(address: str | None, n_cpus: int | None) -> Iterator[Any]:
                 raise ClusterError(f"Ray cannot be started here: {error}") from error
             raise ClusterError(
                 f"Cannot use Ray at {address!r}: {error} (If it requires a token, set RAY_AUTH_MODE=token "
-                "and "
-                "RAY_AUTH_TOKEN.)"
+                "and RAY_AUTH_TOKEN.)"
             ) from error
     try:
         yield ray

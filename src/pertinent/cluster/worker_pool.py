@@ -271,8 +271,7 @@ class WorkerPool(Workers):
             reason = str(error.__cause__ or error).strip().splitlines()[0]
             raise ModelError(
                 f"The model cannot be sent to workers ({reason}): pass a name from which they can load it, "
-                "such "
-                "as a folder or 'package.module:name'."
+                "such as a folder or 'package.module:name'."
             ) from error
 
     def _start_missing(self) -> None:
@@ -317,8 +316,7 @@ class WorkerPool(Workers):
         if started.fingerprint != self._fingerprint:
             raise ModelError(
                 f"The worker on {started.host!r} has loaded a different model than the other workers: put "
-                "the "
-                "same files and code on all machines."
+                "the same files and code on all machines."
             )
 
 

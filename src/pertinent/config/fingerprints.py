@@ -62,17 +62,17 @@ def _bytes_of(part: object, above: tuple[int, ...]) -> bytes:  # noqa: PLR0911
     inside = partial(_bytes_of, above=(*above, id(part)))
     if isinstance(part, np.ndarray):
         data = inside(part.tolist()) if part.dtype == object else part.tobytes()
-        return data if not above else _joined(f"{part.dtype.str}{part.shape}", [data])
+        return data if not above else _join(f"{part.dtype.str}{part.shape}", [data])
     if isinstance(part, np.generic):
         return inside(np.asarray(part))
     if isinstance(part, Mapping):
         items = sorted((inside(key), inside(value)) for key, value in part.items())
-        return _joined("mapping", (data for item in items for data in item))
+        return _join("mapping", (data for item in items for data in item))
     if isinstance(part, set | frozenset):
-        return _joined("set", sorted(map(inside, part)))
+        return _join("set", sorted(map(inside, part)))
     if isinstance(part, list | tuple):
-        return _joined("sequence", map(inside, part))
-    return _joined(f"{type(part).__module__}.{type(part).__qualname__}", map(inside, _state(part)))
+        return _join("sequence", map(inside, part))
+    return _join(f"{type(part).__module__}.{type(part).__qualname__}", map(inside, _state(part)))
 
 
 def _state(part: Any) -> Iterable[object]:  # noqa: C901, PLR0911  one case for each kind of object
@@ -98,7 +98,7 @@ def _state(part: Any) -> Iterable[object]:  # noqa: C901, PLR0911  one case for 
         return (part.__module__, part.__qualname__, part.__code__, defaults, cells, dict(_globals_of(part)))
     if hasattr(part, "state_dict"):
         saved = {k: _array(v) for k, v in part.state_dict().items()}
-        return (repr(part), saved, dict(_unsaved(part)) if hasattr(part, "named_buffers") else {})
+        return (repr(part), saved, dict(_unsaved_state(part)) if hasattr(part, "named_buffers") else {})
     try:
         reduced = part.__reduce_ex__(4)
     except Exception:  # noqa: BLE001  an object that cannot be inspected is represented by its name
@@ -122,7 +122,7 @@ def _globals_of(function: Any) -> Iterator[tuple[str, object]]:
             yield name, value
 
 
-def _unsaved(module: Any) -> Iterator[tuple[str, object]]:
+def _unsaved_state(module: Any) -> Iterator[tuple[str, object]]:
     """Yield what ``state_dict`` omits: unsaved buffers, and attributes that are numbers, flags or tensors."""
     import torch
 
@@ -154,7 +154,7 @@ def _array(value: Any) -> object:
     return (str(value.dtype), tuple(value.shape), flat.view(torch.uint8).numpy())
 
 
-def _joined(name: str, parts: Iterable[bytes]) -> bytes:
+def _join(name: str, parts: Iterable[bytes]) -> bytes:
     h = blake2b(name.encode(), digest_size=16)
     for part in parts:
         h.update(len(part).to_bytes(8, "little"))

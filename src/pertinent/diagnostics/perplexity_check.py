@@ -78,8 +78,7 @@ class PerplexityCheck(ComparedRemovals):
     def _loss(self, removal: str) -> str:
         return (
             f"the remaining text surprises the model by {self.losses[removal]} nats per token more with "
-            f"{removal} "
-            f"than with {self.best}"
+            f"{removal} than with {self.best}"
         )
 
     def _captions(self) -> Iterator[str]:

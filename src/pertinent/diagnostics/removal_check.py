@@ -177,9 +177,9 @@ class RemovalCheck(ComparedRemovals):
         whole = "".join(base.cell(self.score(self.best, 0.0), *self._score_format))
         accuracy = f" (whole inputs: {whole})" if self.measure == "accuracy" else ""
         yield (
-            f"{self.measure.capitalize()} of majority votes in % by share of {self.features} removed"
-            f"{accuracy}, confidence at {percent(self.half)} "
-            f"(whole inputs: {100 * self._mean('confidence', self.best, 0.0):.0f})."
+            f"{self.measure.capitalize()} of majority votes in % by share of {self.features} "
+            f"removed{accuracy}, confidence at {percent(self.half)} (whole inputs: "
+            f"{100 * self._mean('confidence', self.best, 0.0):.0f})."
         )
         yield from super()._captions()
         if self.inputs < FEW_INPUTS:

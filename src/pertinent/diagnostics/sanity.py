@@ -1,4 +1,4 @@
-"""Sanity check: do explanations change when the parameters are randomised (Adebayo et al. 2018)?"""
+"""Sanity check: whether explanations change when parameters are randomised (Adebayo et al. 2018)."""
 
 from __future__ import annotations
 

@@ -44,8 +44,7 @@ class Ball:
         if not isinstance(input, ArrayInput) or input.without_numbers():
             raise InputError(
                 f"`inputs` must be images or numeric table rows, got {input.kind} input: set sensitivity "
-                "adds "
-                "small random numbers to an input."
+                "adds small random numbers to an input."
             )
         steps = self.steps(rng, input.array.size).reshape(-1, *input.array.shape)
         return [input.shift(step * input.units(model.background)) for step in steps]

@@ -274,7 +274,7 @@ class Engine:
                 return self._finish(run, stop.value)
             except MemoryError as full:
                 reason = f"There is not enough memory for this number of samples: use fewer. ({full})"
-                return self._fail(run, _caused(BudgetError(reason), full))
+                return self._fail(run, _set_cause(BudgetError(reason), full))
             except Exception as failure:  # noqa: BLE001  the other inputs go on
                 return self._fail(run, failure)
             error = None
@@ -484,7 +484,7 @@ class Engine:
             if self.model.is_out_of_memory(error):
                 size.restore()
             if not isinstance(error, PertinentError):  # raised by the user's model
-                error = _caused(ModelError(f"The model raised {type(error).__name__}: {error}"), error)
+                error = _set_cause(ModelError(f"The model raised {type(error).__name__}: {error}"), error)
             self._reject(chunks[0].open, error)
         else:
             for chunk in chunks:
@@ -516,7 +516,7 @@ def _n_pieces(chunks: Sequence[Chunk]) -> int:
     return first.open.question.n_pieces(first.open.run.job.removal)
 
 
-def _caused(error: PertinentError, cause: Exception) -> PertinentError:
+def _set_cause(error: PertinentError, cause: Exception) -> PertinentError:
     """Return the error with a cause, as ``raise error from cause`` does."""
     error.__cause__ = cause
     return error

@@ -120,7 +120,7 @@ class Scheduler:
         if best is None or not good:
             return []
         self._batches += 1
-        return self._taken(best[1], best[2])
+        return self._take(best[1], best[2])
 
     def _efficiency(self, run: list[int], totals: Mapping[int, int], limit: int) -> float:
         """Return the useful fraction of a batch's time, relative to a full batch of equal rows."""
@@ -139,7 +139,7 @@ class Scheduler:
         share = efficiency * limit / (limit + self.launch_overhead)
         return share / (1 - share) * self.launch_overhead
 
-    def _taken(self, lane: Lane, run: list[int]) -> list[Chunk]:
+    def _take(self, lane: Lane, run: list[int]) -> list[Chunk]:
         n_left = max(1, self.limit(lane[0]) // run[0])
         chunks: list[Chunk] = []
         for cost in run:

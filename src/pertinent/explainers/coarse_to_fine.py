@@ -42,7 +42,7 @@ def coarse_to_fine(explainer: Explainer, task: Task, levels: Sequence[Ints]) -> 
     if the method's scores sum to the total difference, so do these.
     """
     budgets = level_budgets(task.budget, len(levels))
-    parts = merged(levels[0], max_parts(explainer, budgets[0]))
+    parts = merge_neighbours(levels[0], max_parts(explainer, budgets[0]))
     earlier: Finding | None = None
     described, sampling = [], replace(task.sampling, has_listener=False)
     for number, budget in enumerate(budgets):
@@ -56,7 +56,9 @@ def coarse_to_fine(explainer: Explainer, task: Task, levels: Sequence[Ints]) -> 
         earlier = _spread(finding, parts, earlier)
         if number + 1 < len(levels):
             scores = finding.scores if finding.scores.ndim == 1 else finding.scores[task.target]
-            parts = refined(parts, scores, levels[number + 1], max_parts(explainer, budgets[number + 1]))
+            parts = refine_segments(
+                parts, scores, levels[number + 1], max_parts(explainer, budgets[number + 1])
+            )
     assert earlier is not None
     return replace(earlier, details={**earlier.details, "levels": described})
 
@@ -84,7 +86,7 @@ def max_parts(explainer: Explainer, budget: int) -> int:
     )
 
 
-def merged(parts: Ints, most: int) -> Ints:
+def merge_neighbours(parts: Ints, most: int) -> Ints:
     """Return the segments renumbered in order; neighbours are merged if there are more than `most`."""
     _, first, numbers = np.unique(parts, return_index=True, return_inverse=True)
     numbers = np.argsort(np.argsort(first))[numbers]
@@ -92,7 +94,7 @@ def merged(parts: Ints, most: int) -> Ints:
     return numbers if n <= most else np.asarray(numbers * most // n)
 
 
-def refined(parts: Ints, scores: Floats, level: Ints, most: int) -> Ints:
+def refine_segments(parts: Ints, scores: Floats, level: Ints, most: int) -> Ints:
     """Return at most `most` segments: subsegments of those with the largest scores, plus the others.
 
     If the segment with the largest score has too many subsegments, neighbouring subsegments are merged.
@@ -105,12 +107,12 @@ def refined(parts: Ints, scores: Floats, level: Ints, most: int) -> Ints:
         n_inside = len(np.unique(level[inside]))
         if left <= 0 or free < 1 or (n and n_inside > free):
             break
-        new[inside] = n + merged(level[inside], free)
+        new[inside] = n + merge_neighbours(level[inside], free)
         n, left = n + min(n_inside, free), left - magnitude[part]
     quiet = new < 0
     if quiet.any():
-        new[quiet] = n + merged(parts[quiet], most - n)
-    return merged(new, len(new))
+        new[quiet] = n + merge_neighbours(parts[quiet], most - n)
+    return merge_neighbours(new, len(new))
 
 
 def _on_parts(algorithm: Algorithm, parts: Ints, name: str) -> Algorithm:

@@ -58,7 +58,7 @@ class Occlusion(Explainer):
         default = min(longest, max(1, round(longest / 4)) if is_image else 3)
         for window in [self.window] if self.window else range(default, longest + 1):
             for stride in [self.stride] if self.stride else range(max(1, window // 2), window + 1):
-                covered = _covered(labels, d, window, stride)
+                covered = _find_covered(labels, d, window, stride)
                 if len(covered) < task.budget:
                     return covered
         raise BudgetError(
@@ -67,7 +67,7 @@ class Occlusion(Explainer):
         )
 
 
-def _covered(labels: Ints, d: int, window: int, stride: int) -> Masks:
+def _find_covered(labels: Ints, d: int, window: int, stride: int) -> Masks:
     """Return the distinct sets of features covered by windows, plus each uncovered feature."""
     sizes = np.bincount(labels.ravel(), minlength=d)
     within = [

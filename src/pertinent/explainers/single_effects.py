@@ -41,8 +41,8 @@ class SingleEffects(Explainer):
     .. math:: f(z) = b + z^\top \Bigl(\sum_{l=1}^{L} \gamma_l \beta_l + \theta\Bigr) + \varepsilon
 
     The first mask keeps everything; the others are random halves, chosen so that they determine a linear
-    model well (a D-optimal design). Each of the L single effects has one feature γ and one size β. θ holds many small
-    effects, normal with a common variance. The posterior is computed by iterative Bayesian stepwise
+    model well (a D-optimal design). Each of the L single effects has one feature γ and one size β. θ holds
+    many small effects, normal with a common variance. The posterior is computed by iterative Bayesian stepwise
     selection; the variances of β, θ and the noise maximise the likelihood. Scores are posterior means, and
     standard errors are the posterior standard deviations of the single effects. If the output has log-odds,
     they are the default scale, as in `context-cite`.

@@ -194,7 +194,7 @@ class Collator:
         whole = [self._whole(example) for example in chosen]
         if self.counterfactuals is None:
             return {"labels": labels, "passes": [self._collate(whole, chosen)]}
-        replaced = [self._replaced(self.counterfactuals, *index) for index in indices]
+        replaced = [self._replace_tokens(self.counterfactuals, *index) for index in indices]
         longest = int(self.examples.lengths[chosen].max())
         spared = longest - max(self._length(rows, i) for rows, i in zip(replaced, chosen, strict=True))
         if len(chosen) * spared > self.pass_cost:
@@ -216,7 +216,7 @@ class Collator:
         assert tokens is not None
         return TokenRows(tokens, np.ones((1, len(tokens.ids)), dtype=np.bool_))
 
-    def _replaced(self, drawn: Counterfactuals, epoch: int, example: int) -> TokenRows:
+    def _replace_tokens(self, drawn: Counterfactuals, epoch: int, example: int) -> TokenRows:
         input = self.examples.inputs[example]
         rows = drawn.removal(input, *drawn.draw(epoch, example, input.n_features))
         assert isinstance(rows, TokenRows)

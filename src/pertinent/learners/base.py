@@ -27,7 +27,7 @@ from pertinent.files import file_exists, read_json
 from pertinent.finetuning.run_folder import RECORD, is_unfinished
 from pertinent.inputs.modality import modality_named
 from pertinent.learners.schedule import Schedule
-from pertinent.learners.score_arrays import normalized, squeeze_columns
+from pertinent.learners.score_arrays import normalize_scores, squeeze_columns
 from pertinent.outputs import SCALES, Scale
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ class LearnedExplainer(Explainer):
         """Shift the scores of each column equally so that they sum to v(N) − v(∅), which is evaluated."""
         ends = yield from task.ask_empty_and_full()
         total = (ends[1] - ends[0])[self.columns(task)]
-        return Finding(squeeze_columns(normalized(scores, total)), base_values=ends[0])
+        return Finding(squeeze_columns(normalize_scores(scores, total)), base_values=ends[0])
 
     def columns(self, task: Task) -> list[int]:
         """Return the model's columns for which the network has scores."""

@@ -116,7 +116,7 @@ class FitRun:
         )
         fitted = self.explainer(FittedNetwork(scorer, json.loads(json.dumps(card))))
         held_out = [inputs[i] for i in context.shuffled(len(inputs))[: min(context.n_held_out, COMPARED)]]
-        card = folder.record({**card, **self._compared(fitted, held_out)})
+        card = folder.record({**card, **self._compare(fitted, held_out)})
         fitted = self.explainer(FittedNetwork(scorer, json.loads(json.dumps(card))))
         if keep:
             fitted.save(path)
@@ -138,7 +138,7 @@ class FitRun:
             raise_first(explanations.failures, "explained")
         return explanations
 
-    def _compared(self, fitted: LearnedExplainer, inputs: Sequence[Input]) -> dict[str, float]:
+    def _compare(self, fitted: LearnedExplainer, inputs: Sequence[Input]) -> dict[str, float]:
         """Return the mean comprehensiveness of the explainer and of leave-one-out on some inputs.
 
         The comparison distinguishes explainers whose faithfulness is 100%.

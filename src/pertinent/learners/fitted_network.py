@@ -62,8 +62,7 @@ class FittedNetwork(Network):
         if model.fingerprint.hex() != self.card["model"]:
             raise ModelError(
                 "The explainer was fitted to a different model: fit one to this model, or explain the "
-                "original model "
-                "with the same weights and options."
+                "original model with the same weights and options."
             )
         fitted = self.card["removal"]
         if removal.fingerprint.hex() != fitted["fingerprint"]:

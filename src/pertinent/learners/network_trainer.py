@@ -155,10 +155,10 @@ class ExampleCollator:
         return {
             "inputs": batch.inputs,
             "real": torch.from_numpy(
-                stacked([np.ones(input.n_features, dtype=np.bool_) for input in batch.inputs])
+                stack_padded([np.ones(input.n_features, dtype=np.bool_) for input in batch.inputs])
             ),
             "targets": {
-                name: torch.from_numpy(stacked([t[name] for t in batch.targets]).astype(np.float32))
+                name: torch.from_numpy(stack_padded([t[name] for t in batch.targets]).astype(np.float32))
                 for name in batch.targets[0]
             },
             "passes": [
@@ -175,7 +175,7 @@ def group_indices(inputs: Sequence[Input]) -> list[list[int]]:
     return list(groups.values())
 
 
-def stacked(arrays: Sequence[Array]) -> Array:
+def stack_padded(arrays: Sequence[Array]) -> Array:
     """Stack arrays of different sizes, padded with zeros."""
     shape = np.max([array.shape for array in arrays], axis=0)
     padded = np.zeros((len(arrays), *shape), dtype=arrays[0].dtype)

@@ -12,7 +12,7 @@ SMALLEST_DEVIATION = 1e-9
 """Unit of the scores if all scores are zero, as for a constant model."""
 
 
-def normalized(scores: Floats, total: Floats) -> Floats:
+def normalize_scores(scores: Floats, total: Floats) -> Floats:
     """Shift all scores (columns, features) of a column equally so that they sum to its total (columns,)."""
     return np.asarray(scores + ((total - scores.sum(axis=1)) / scores.shape[1])[:, None])
 

@@ -151,7 +151,6 @@ def _corpus(name: str) -> Any:
     except LookupError as error:
         raise FileError(
             f"The NLTK data {name!r} is missing: run python -m nltk.downloader {name}, or set the "
-            "environment "
-            "variable NLTK_DATA to the folder that contains it."
+            "environment variable NLTK_DATA to the folder that contains it."
         ) from error
     return corpus

@@ -59,8 +59,7 @@ def same_decision(explanation: Explanation, whole: Floats, values: Floats) -> Ma
     except SettingError:
         raise SettingError(
             "This metric compares decisions, but a plain value is not a decision: choose a metric that "
-            "compares "
-            "values, such as sufficiency."
+            "compares values, such as sufficiency."
         ) from None
 
 

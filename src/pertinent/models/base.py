@@ -194,8 +194,7 @@ class Model(ABC):
         if self.columns_differ:
             raise ModelError(
                 f"{purpose} needs a model with the same {self.output.plural} for every input, but those of "
-                "this "
-                "model differ between inputs."
+                "this model differ between inputs."
             )
 
     def refusal(self, kind: type[Question]) -> str:

@@ -220,8 +220,7 @@ def _check_logs(logs: Sequence[float | None]) -> None:
     if None in logs:
         raise InputError(
             "The server gives the first token of a text no probability, and no text remains before the "
-            "answer "
-            "when all features are removed: fix part of the prompt by using sources or slots."
+            "answer when all features are removed: fix part of the prompt by using sources or slots."
         )
     invalid = [log for log in logs if log is None or not math.isfinite(log) or log > _ROUNDING]
     if invalid or not logs:

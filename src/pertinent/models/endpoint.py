@@ -90,8 +90,7 @@ class EndpointWriter(Writer):
         if prompt.messages:
             raise InputError(
                 "A completions endpoint applies no chat template: pass the prompt as a text in the "
-                "template's "
-                "format, with the removable parts as sources or slots."
+                "template's format, with the removable parts as sources or slots."
             )
         return prompt.render()
 

@@ -127,7 +127,6 @@ def _stack_labels(answer: Sequence[Array]) -> Array:
     if any(label.ndim != 2 or label.shape[1] != 2 for label in answer):
         raise ModelError(
             "The estimator is a multi-output classifier with an output of more than two classes: wrap a "
-            "function "
-            "that returns a single output."
+            "function that returns a single output."
         )
     return np.stack([label[:, 1] for label in answer], axis=1)

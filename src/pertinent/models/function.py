@@ -144,8 +144,8 @@ class FunctionModel(Model):
         if not self._is_meaning_known and outputs.shape in ((n,), (n, 1)):
             logger.warning(
                 "The function returns one number, which is interpreted as the probability of the second of "
-                "two "
-                "classes: wrap it with output='probability', or with output='value' if it is a regressor."
+                "two classes: wrap it with output='probability', or with output='value' if it is a "
+                "regressor."
             )
         self._is_meaning_known = True
         return super().checked(outputs, n)
@@ -179,8 +179,7 @@ class FunctionModel(Model):
         if set(answer[0]) == {"label", "score"}:
             raise ModelError(
                 "The model returned only the best label of each input, but the scores of all labels are "
-                "needed: "
-                "call a pipeline with top_k=None."
+                "needed: call a pipeline with top_k=None."
             )
         names = self.classes or tuple(map(str, answer[0]))
         rows = [{str(name): value for name, value in row.items()} for row in answer]
@@ -208,8 +207,7 @@ def split_any(raw: Any) -> Iterable[Any] | None:
     if len(getattr(raw, "shape", ())) == 2 and not hasattr(raw, "iterrows") and not hasattr(raw, "tocsr"):
         raise InputError(
             "A two-dimensional array may be one image or several table rows: wrap the model with "
-            "kind='image' or "
-            "kind='table'."
+            "kind='image' or kind='table'."
         )
     if is_pair(raw):
         return raw if all(map(is_image_file, raw)) else None

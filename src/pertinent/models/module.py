@@ -116,10 +116,8 @@ class ModuleModel(FunctionModel):
             elif outputs.min() >= 0 and outputs.max() <= 1:
                 raise ModelError(
                     f"The module returns {np.round(outputs[0], 3).tolist()}, whose meaning is ambiguous "
-                    "(between 0 "
-                    "and 1, but not summing to one): wrap it with output='label-probability' (independent "
-                    "labels), "
-                    "'logit' (of classes) or 'value' (a regressor)."
+                    "(between 0 and 1, but not summing to one): wrap it with output='label-probability' "
+                    "(independent labels), 'logit' (of classes) or 'value' (a regressor)."
                 )
             logger.info("The module's outputs look like %ss; otherwise, set `output`.", self.output.name)
             self._is_output_known = True

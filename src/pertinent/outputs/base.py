@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from pertinent.array_types import Floats, Ints, Masks
+from pertinent.array_types import Floats, Masks
 from pertinent.errors import InputError, require, safe_repr, unknown
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pertinent.array_types import Floats, Ints
+from pertinent.array_types import Floats
 from pertinent.errors import SettingError
 from pertinent.number_format import number_text
 from pertinent.outputs.base import TINY, Output, Scale
@@ -37,9 +37,8 @@ class LogLikelihoods(PlainValues):
     plural = "log-likelihoods"
     name = "log-likelihood"
     no_decision = (
-        "This method compares decisions, but the likelihood of an answer is not a decision: choose a method "
-        "that "
-        "measures changes of the value, such as parallel-local-search or shapley."
+        "This method compares decisions, but the likelihood of an answer is not a decision: choose a "
+        "method that measures changes of the value, such as parallel-local-search or shapley."
     )
 
     @property

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 NO_RAW = (
     "The model returns probabilities, so its raw scores are unknown: choose scale='logit' (log-odds), or "
-    "wrap "
-    "a model that returns logits with output='logit'. For boosted trees, use tree-shap."
+    "wrap a model that returns logits with output='logit'. For boosted trees, use tree-shap."
 )
 
 ROUNDING = 0.02

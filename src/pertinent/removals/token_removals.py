@@ -101,7 +101,7 @@ class MaskToken(Removal):
         """Return one row per mask, as long as the text."""
         if input.tokens is None:
             return _rebuild(input, masks, self.text)
-        return _replaced(input, input.tokens, masks, input.tokens.mask_id)
+        return _replace_tokens(input, input.tokens, masks, input.tokens.mask_id)
 
 
 @removals.register("pad-token")
@@ -120,7 +120,7 @@ class PadToken(TokenRemoval):
     def __call__(self, input: TextInput, masks: Masks, seed: int) -> TokenRows:
         """Return one row per mask, as long as the text."""
         tokens = self.tokens_of(input)
-        return _replaced(input, tokens, masks, tokens.pad_id)
+        return _replace_tokens(input, tokens, masks, tokens.pad_id)
 
 
 def _rebuild(input: TextInput, masks: Masks, placeholder: str) -> list[Any]:
@@ -149,7 +149,7 @@ def _rebuild(input: TextInput, masks: Masks, placeholder: str) -> list[Any]:
     return rows
 
 
-def _replaced(input: TextInput, tokens: Tokens, masks: Masks, token_id: int | None) -> TokenRows:
+def _replace_tokens(input: TextInput, tokens: Tokens, masks: Masks, token_id: int | None) -> TokenRows:
     assert token_id is not None
     kept = kept_tokens(input, masks)
     return TokenRows(tokens, np.ones_like(kept), np.where(kept, tokens.ids, token_id))

@@ -227,8 +227,7 @@ class Explanation(Result):
             kind = self.output.kind
             raise SettingError(
                 f"{self.method} explains one {kind} at a time: call `explain` again with `target`, or "
-                "choose a "
-                "method that scores all, such as shapley, lime or a fitted aim."
+                "choose a method that scores all, such as shapley, lime or a fitted aim."
             )
         errors = self.class_standard_errors
         return replace(

@@ -194,7 +194,7 @@ def importance_of(
     return Importance(
         tuple(row if targets[row.group] is not None else replace(row, effect=np.nan) for row in rows),
         {group: len(ks) for group, ks in members.items()},
-        {name: _scored(scores[name], values[name], names) for name in strongest},
+        {name: _feature_scores(scores[name], values[name], names) for name in strongest},
         len(scores),
         targets,
     )
@@ -259,7 +259,9 @@ def _row(name: str, group: str, members: Sequence[int], scores: Mapping[int, flo
     return FeatureImportance(name, group, i.mean, i.low, i.high, float(values.mean()), n)
 
 
-def _scored(scores: Mapping[int, float], values: Mapping[int, Any], names: Sequence[str]) -> FeatureScores:
+def _feature_scores(
+    scores: Mapping[int, float], values: Mapping[int, Any], names: Sequence[str]
+) -> FeatureScores:
     positions = _positions(np.array([values.get(k) for k in scores], dtype=object))
     return FeatureScores(tuple(scores.values()), tuple(names[k] for k in scores), tuple(positions.tolist()))
 

@@ -116,8 +116,7 @@ def _mask(features: Any, input: Input) -> Masks:
         if np.shape(features) != (input.n_features,):
             raise InputError(
                 f"A set of booleans must have one value for each of the {input.n_features} features, but "
-                "has shape "
-                f"{np.shape(features)}."
+                f"has shape {np.shape(features)}."
             )
         return np.array(members)
     mask = np.zeros(input.n_features, dtype=np.bool_)

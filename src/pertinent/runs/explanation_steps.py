@@ -140,7 +140,7 @@ def explanation_steps(
         if repeat:
             session.compare(prediction, (yield RepeatedValues(full_mask(d)))[0])
             session.repeats.append(Job(None, input, removal, _repeat(answered, session), request.seed))
-        return (yield from measured(explanation, request.metrics))
+        return (yield from measure_explanation(explanation, request.metrics))
 
     return steps
 
@@ -182,7 +182,7 @@ def _repeat(answered: Sequence[tuple[Values, Floats]], session: Session) -> Algo
         session.compare(answer, (yield RepeatedValues(ask.masks, ask.scale, ask.groups)))
 
 
-def measured(
+def measure_explanation(
     explanation: Explanation, metrics: Sequence[Metric]
 ) -> Generator[Ask, Any, tuple[Explanation, Unmeasured]]:
     """Measure an explanation; return it with its measures, and the errors of failed metrics."""

@@ -16,7 +16,7 @@ from pertinent.results.explanation import Explanation
 from pertinent.results.failures import Failure
 from pertinent.runs.executor import Item, RunTask
 from pertinent.runs.explain import Outcome
-from pertinent.runs.explanation_steps import measured
+from pertinent.runs.explanation_steps import measure_explanation
 from pertinent.runs.session import Session, prepare_input
 
 
@@ -40,7 +40,7 @@ class MeasureTask(RunTask):
 
         def steps(input: Input, _: Removal) -> Algorithm:
             check_same_input(explanation, input, session.model)
-            return measured(explanation, self.metrics)
+            return measure_explanation(explanation, self.metrics)
 
         return session.job(key, input, steps, removal, explanation.seed if seed is None else seed)
 
@@ -70,8 +70,7 @@ def removal_of(explanation: Explanation) -> Removal:
         if settings.get(setting) is not None:
             raise SettingError(
                 f"The explanation was made with the {setting} {settings[setting]!r}. It is not opened "
-                "because the "
-                f"explanation may come from a file: pass removal='{name}:{setting}=…'."
+                f"because the explanation may come from a file: pass removal='{name}:{setting}=…'."
             )
     return removals.make(name, settings)
 

@@ -47,8 +47,7 @@ def load_model(name: str, device: str = "cpu", dtype: str = "float32", long_text
     if not folder_exists(Path(name)):
         raise SettingError(
             f"{unknown('model', name, NAMES)} The name of a folder with a transformers model is also "
-            "accepted, "
-            "and package.module:name for your own model."
+            "accepted, and package.module:name for your own model."
         )
     if _is_explainer(Path(name)):
         raise SettingError(

@@ -130,13 +130,13 @@ def add_requests(
             f"{str(path)!r} was started with {names} as well, and is not finished: also pass "
             f"{'it' if len(omitted) == 1 else 'them'}, or choose another `out`."
         )
-    every = [requests[now.index(plain)] if plain in now else _restored(plain, path) for plain in then]
+    every = [requests[now.index(plain)] if plain in now else _restore_request(plain, path) for plain in then]
     added = [number for number, plain in enumerate(now) if plain not in then]
     every += [requests[number] for number in added]
     return {**header, "requests": [*then, *(now[number] for number in added)]}, every
 
 
-def _restored(plain: Mapping[str, Any], path: Path) -> Request:
+def _restore_request(plain: Mapping[str, Any], path: Path) -> Request:
     """Return a stored request; folders in it are not opened, because a file must not determine them."""
     with suppress(PertinentError):
         if "fitted" not in plain:
@@ -208,8 +208,7 @@ class UnfinishedBlocks:
         """Return the error for inputs that differ from the stored ones."""
         return FileError(
             f"{str(self._store.path)!r} was started with other inputs: {difference}. Pass the same inputs "
-            "in the "
-            "same order to resume, or choose another `out`."
+            "in the same order to resume, or choose another `out`."
         )
 
 
@@ -244,13 +243,13 @@ def check_model(workers: Workers, task: ExplainTask, store: Store, blocks: Unfin
             ) from ended.error
         if prediction is not None:
             raise FileError(
-                f"The model has changed since {str(path)!r} was started: it predicts {_rounded(prediction)} "
-                f"for input {index}, but the stored prediction is {_rounded(predictions[index])}. Use the "
+                f"The model has changed since {str(path)!r} was started: it predicts {_round(prediction)} "
+                f"for input {index}, but the stored prediction is {_round(predictions[index])}. Use the "
                 "same model to resume, or choose another `out`."
             )
 
 
-def _rounded(prediction: Floats) -> list[float]:
+def _round(prediction: Floats) -> list[float]:
     rounded: list[float] = np.asarray(prediction).round(4).tolist()
     return rounded
 

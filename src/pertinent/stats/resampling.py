@@ -55,9 +55,9 @@ def bootstrap(
     1.0
     """
     table = _table(values)
-    means = _resampled(table, resamples, seed)
+    means = _resample(table, resamples, seed)
     interval = Interval(nan_mean(table), *_bounds(means, level), table.shape[1])
-    return interval if within is None else _widened(interval, table, within, level)
+    return interval if within is None else _widen(interval, table, within, level)
 
 
 def paired_difference(
@@ -74,7 +74,7 @@ def paired_difference(
     1.0
     """
     table = paired_table(a, b)
-    means = _resampled(table, resamples, seed)
+    means = _resample(table, resamples, seed)
     p_value = np.nan
     if len(means):
         fewest = int(min(np.count_nonzero(means <= 0), np.count_nonzero(means >= 0)))
@@ -103,7 +103,7 @@ def resampled_means(values: Floats, seed_counts: Ints, input_counts: Ints) -> Fl
     return np.asarray(np.divide(totals, weights, out=np.full_like(totals, np.nan), where=weights > 0))
 
 
-def _resampled(table: Floats, resamples: int, seed: int) -> Floats:
+def _resample(table: Floats, resamples: int, seed: int) -> Floats:
     """Return the means of all resamples that have values; empty if there is nothing to resample."""
     require(resamples >= 1, "resamples", "at least 1", resamples)
     n_seeds, n_inputs = table.shape
@@ -133,7 +133,7 @@ def _bounds(means: Floats, level: float) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _widened(interval: Interval, table: Floats, within: tuple[float, float], level: float) -> Interval:
+def _widen(interval: Interval, table: Floats, within: tuple[float, float], level: float) -> Interval:
     """Widen the interval to the Clopper–Pearson bound if most values are at a limit."""
     if interval.n < 2:
         return interval

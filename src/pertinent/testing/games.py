@@ -32,7 +32,7 @@ class Game:
         Shapley and Banzhaf values (classes, features), if known.
     gradients
         Function from masks and a target to the gradients of its log-probability with respect to the masks.
-    asked, differentiated
+    questions, differentiated
         Masks of each question for values and for gradients.
     events
         All questions in order: ``"values"`` or ``"gradients"``, and the masks.
@@ -43,13 +43,13 @@ class Game:
     shapley: Floats | None = None
     banzhaf: Floats | None = None
     gradients: Callable[[Masks, int], Floats] | None = None
-    asked: list[Masks] = field(default_factory=list)
+    questions: list[Masks] = field(default_factory=list)
     differentiated: list[Masks] = field(default_factory=list)
     events: list[tuple[str, Masks]] = field(default_factory=list)
 
     def __call__(self, masks: Masks) -> Floats:
         """Return the values of masks and log the question."""
-        self.asked.append(masks.copy())
+        self.questions.append(masks.copy())
         self.events.append(("values", masks.copy()))
         return self.values(masks)
 
@@ -68,12 +68,12 @@ class Game:
     @property
     def calls(self) -> int:
         """Return the number of questions for values."""
-        return len(self.asked)
+        return len(self.questions)
 
     @property
     def masks(self) -> Masks:
         """Return all masks of the questions for values, in order, including repetitions."""
-        return np.concatenate(self.asked) if self.asked else np.empty((0, self.d), dtype=np.bool_)
+        return np.concatenate(self.questions) if self.questions else np.empty((0, self.d), dtype=np.bool_)
 
     @property
     def distinct(self) -> int:

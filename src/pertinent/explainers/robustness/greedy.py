@@ -35,7 +35,7 @@ class GreedyExplainer(RobustnessExplainer):
         while len(order) < n_chosen:
             remaining = np.setdiff1d(np.arange(d), order)
             drawn, ratings = self.draw(task, len(remaining)), np.zeros(d)
-            values = yield from self.values(task, joined(order, remaining, drawn, d))
+            values = yield from self.values(task, join_subsets(order, remaining, drawn, d))
             if np.ptp(values) == 0:
                 break
             ratings[remaining] = self.rate(drawn, values)
@@ -186,7 +186,7 @@ class OneStepBanzhaf(RobustnessExplainer):
         return Finding(scores, details=(yield from self.ask_pertinence(task, relevant)))
 
 
-def joined(chosen: Ints, remaining: Ints, drawn: Masks, n_features: int) -> Masks:
+def join_subsets(chosen: Ints, remaining: Ints, drawn: Masks, n_features: int) -> Masks:
     """Return the chosen features together with each subset of the remaining ones."""
     masks = np.zeros((len(drawn), n_features), dtype=np.bool_)
     masks[:, chosen] = True

@@ -105,14 +105,14 @@ class Anchors(SeparateSearches):
         sizes = {s: n_kept(s, samples.d) for s in samples.task.sparsities}
         best = {k: _best(beams[: k + 1]) for k in sizes.values()}
         anchors = [{"sparsity": s, **self._describe(best[k])} for s, k in sizes.items()]
-        chosen = {s: self._filled(best[k], k, samples) for s, k in sizes.items()}
+        chosen = {s: self._fill(best[k], k, samples) for s, k in sizes.items()}
         return Finding(chosen=chosen, details={**self._describe(best[max(best)]), "anchors": anchors})
 
     def search(self, task: Task, k: int, rng: np.random.Generator) -> Asking[Masks]:
         """Return the anchor of at most k features, by a separate run."""
         samples = Samples(task, self.keep, rng)
         beams = yield from self._beams(samples, k)
-        return self._filled(_best(beams), k, samples)
+        return self._fill(_best(beams), k, samples)
 
     def _beams(self, samples: Samples, k: int) -> Asking[list[list[_Anchor]]]:
         """Return the best anchors of each size until one passes, the size is k or the budget is spent."""
@@ -126,7 +126,7 @@ class Anchors(SeparateSearches):
             samples.allow(SHARE)
             chosen = yield from self._top(samples, arms)
             samples.allow(1)
-            beams.append((yield from self._judged(samples, arms, chosen)))
+            beams.append((yield from self._judge(samples, arms, chosen)))
             if any(anchor.passes for anchor in beams[-1]) or (size and not samples.left):
                 break
             if 0 < size < k:
@@ -152,7 +152,7 @@ class Anchors(SeparateSearches):
                 return inside
             rounds += 1
 
-    def _judged(self, samples: Samples, arms: Arms, chosen: Ints) -> Asking[list[_Anchor]]:
+    def _judge(self, samples: Samples, arms: Arms, chosen: Ints) -> Asking[list[_Anchor]]:
         """Sample the chosen arms that could pass until their results are clear."""
         level = log((1 + (self.beam - 1) * samples.d) / self.delta)
         while True:
@@ -165,7 +165,7 @@ class Anchors(SeparateSearches):
         columns = (column.tolist() for column in (n.astype(int), mean, low, high, reached & sure))
         return [_Anchor(*row) for row in zip(arms.masks[chosen], *columns, strict=True)]
 
-    def _filled(self, anchor: _Anchor, k: int, samples: Samples) -> Masks:
+    def _fill(self, anchor: _Anchor, k: int, samples: Samples) -> Masks:
         mask = anchor.mask.copy()
         if self.fill:
             single = samples.candidates([np.zeros_like(mask)]).means

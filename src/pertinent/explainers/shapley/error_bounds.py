@@ -53,12 +53,12 @@ def limit_errors(task: Task, finding: Finding, answers: Floats, unknown: Masks |
     """
     assert finding.scores is not None
     assert finding.standard_errors is not None
-    errors = limited(task, finding.scores, finding.standard_errors, answers)
+    errors = limit(task, finding.scores, finding.standard_errors, answers)
     errors[np.broadcast_to(unknown, len(errors))] = np.nan
     return add_warning(task, replace(finding, standard_errors=errors), answers)
 
 
-def limited(task: Task, scores: Floats, errors: Floats, answers: Floats, largest: float = 1.0) -> Floats:
+def limit(task: Task, scores: Floats, errors: Floats, answers: Floats, largest: float = 1.0) -> Floats:
     """Return standard errors (columns, …) of scores of at most `largest` times the range of answers."""
     shape = (-1, *[1] * (scores.ndim - 1))
     span = np.ptp(answers, axis=0).reshape(shape)

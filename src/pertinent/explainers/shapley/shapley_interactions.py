@@ -14,7 +14,7 @@ from pertinent.config.settings import Range
 from pertinent.errors import BudgetError, require
 from pertinent.explainers.base import Explainer, Finding, Interactions, Steps, Task, Traits, explainers
 from pertinent.explainers.shapley import interaction_index
-from pertinent.explainers.shapley.error_bounds import add_warning, limited, may_fit_by_chance
+from pertinent.explainers.shapley.error_bounds import add_warning, limit, may_fit_by_chance
 from pertinent.explainers.shapley.exact_shapley import MOST_FEATURES as MOST_EXACT
 from pertinent.explainers.shapley.gaussian_process import Estimate
 from pertinent.explainers.shapley.interaction_gaussian_process import InteractionPosterior, estimate
@@ -127,7 +127,7 @@ class ShapleyInteractions(Explainer):
                 return (yield from self._exact(task))
             yield from answers.extend(size)
             fit = partial(self._fitted_values, task, answers.masks, answers.odd, answers.even)
-            posterior = self._limited(task, (yield Compute(fit)), answers.all)
+            posterior = self._limit_errors(task, (yield Compute(fit)), answers.all)
             finding = add_warning(task, self._finding(task, posterior, ends[0]), answers.all)
             if task.is_settled(finding, len(rounds)):
                 return task.record_stop(finding, "stable")
@@ -164,7 +164,9 @@ class ShapleyInteractions(Explainer):
         singles = singles + (2 * odd[0] - singles.sum(axis=0)) / len(singles)
         return posterior._replace(singles=Estimate(singles, posterior.singles.errors))
 
-    def _limited(self, task: Task, posterior: InteractionPosterior, answers: Floats) -> InteractionPosterior:
+    def _limit_errors(
+        self, task: Task, posterior: InteractionPosterior, answers: Floats
+    ) -> InteractionPosterior:
         """Limit standard errors to possible values; NaN if the answers do not determine them."""
         d, unknown = task.n_features, may_fit_by_chance(answers, len(answers) // 2 - task.n_features)
         of_target = _target_columns(task, answers.shape[1])
@@ -172,7 +174,7 @@ class ShapleyInteractions(Explainer):
         bounds = interaction_index.largest_values(self.index, self.order, d)
         estimates = []
         for part, cols, bound in zip(posterior, columns, bounds, strict=True):
-            errors = limited(task, part.values.T, part.errors.T, answers[:, cols], bound).T
+            errors = limit(task, part.values.T, part.errors.T, answers[:, cols], bound).T
             estimates.append(Estimate(part.values, np.where(unknown[cols], np.nan, errors)))
         estimates[1].errors[np.diag_indices(d)] = 0.0
         return InteractionPosterior(*estimates)

@@ -103,13 +103,13 @@ class ShapleySampling(Explainer):
         if n > 1:
             draws = gains[: size * n].reshape(n, size, *gains.shape[1:]).mean(axis=1)
             shared = SHARED + (RARE - SHARED) * (gains == 0).mean(axis=(0, 1))
-            variance = n * size**2 * _moderated(draws, shared) + left * _moderated(gains, shared)
+            variance = n * size**2 * _moderate(draws, shared) + left * _moderate(gains, shared)
             inflation = student_factor(n)
             errors = inflation * np.sqrt(variance) / len(gains)
         return Finding(mean.T, errors.T, base_values=ends[0], inflation=inflation)
 
 
-def _moderated(draws: Floats, shared: Floats) -> Floats:
+def _moderate(draws: Floats, shared: Floats) -> Floats:
     """Return the variance of each feature (features, columns), averaged with the mean over all features.
 
     `shared` (columns,) is the weight of that mean, in draws.

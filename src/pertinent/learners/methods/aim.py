@@ -122,7 +122,7 @@ class AIMLearner(SelectionLearner):
         loss = 0.0
         neighbours = random_subset(batch.real, mostly_few=self.sizes == "mostly-few")
         if self.trained != "explainer":
-            samples = self._relaxed(batch.scores("selector")[:, 0]) * batch.real
+            samples = self._relax(batch.scores("selector")[:, 0]) * batch.real
             logits = batch.approximate("approximator", samples)
             loss = self.alpha * cross_entropy(one_hot(batch.predictions), logits).mean()  # Eqn. 4
             neighbours = neighbours.where(uniform_like(samples[:, :1]) < self.explore, samples)
@@ -157,15 +157,15 @@ class AIMLearner(SelectionLearner):
 
     def _weights(self, scores: Tensor) -> Tensor:
         """Return feature weights from the explainer's scores."""
-        return centred(scores) if self.centring else scores
+        return centre(scores) if self.centring else scores
 
-    def _relaxed(self, logits: Tensor) -> Tensor:
+    def _relax(self, logits: Tensor) -> Tensor:
         """Sample the Concrete distribution: π is the sigmoid of the selector's logits."""
         uniform = uniform_like(logits)
         return ((logits + uniform.log() - (1 - uniform).log()) / self.temperature).sigmoid()
 
 
-def centred(weights: Tensor) -> Tensor:
+def centre(weights: Tensor) -> Tensor:
     """Return weights (rows, classes, width) centred over classes, which does not change predictions.
 
     A component shared by all classes has no effect, but would keep its random initial value.

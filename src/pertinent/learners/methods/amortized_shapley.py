@@ -15,7 +15,7 @@ from pertinent.errors import InputError, SettingError
 from pertinent.explainers.base import Finding, Steps, Task
 from pertinent.explainers.shapley.shapley_sampling import SHARED, ShapleySampling
 from pertinent.learners.base import LearnedExplainer, LearnerSpec, Tensor, TrainingTargets, learned
-from pertinent.learners.score_arrays import normalized, root_mean_square, squeeze_columns
+from pertinent.learners.score_arrays import normalize_scores, root_mean_square, squeeze_columns
 from pertinent.learners.score_learner import ScoreLearner
 from pertinent.stats import student_factor
 
@@ -100,7 +100,7 @@ class AmortizedShapleyLearner(ScoreLearner):
         validation = context.split(examples)[1]
         predicted = context.predict(scorer, validation.inputs)
         totals = [target["scores"].sum(axis=1) for target in validation.targets]
-        adjusted = list(map(normalized, predicted, totals))
+        adjusted = list(map(normalize_scores, predicted, totals))
         card["error_variances"] = error_variances(validation.targets, adjusted, robust=True).tolist()
         card["sampling_variances"] = self._sampling_variances(context, examples)
         return scorer, card
@@ -178,8 +178,7 @@ class AmortizedShapley(LearnedExplainer):
         if (self.refine or self.normalize) and learned_from not in SHAPLEY:
             raise SettingError(
                 "`refine` and `normalize` must be off, because this explainer was trained on "
-                f"{learned_from}, "
-                "whose scores are not Shapley values."
+                f"{learned_from}, whose scores are not Shapley values."
             )
         scores = yield from self.predict(task)
         if not self.refine and not self.normalize:
@@ -202,7 +201,9 @@ class AmortizedShapley(LearnedExplainer):
         """
         if self.combine == "paper":
             return prediction / self.refine + mean, None  # Alg. 1
-        return combined(normalized(prediction, mean.sum(axis=1)), mean, errors, *self._variances())
+        return combine_estimates(
+            normalize_scores(prediction, mean.sum(axis=1)), mean, errors, *self._variances()
+        )
 
     @property
     def _sampling(self) -> ShapleySampling:
@@ -243,7 +244,7 @@ def pairwise_loss(scores: Tensor, target: Tensor, real: Tensor) -> Tensor:
     return total / (count + (count == 0))
 
 
-def combined(
+def combine_estimates(
     prediction: Floats, mean: Floats, errors: Floats, of_prediction: Floats, of_mean: Floats
 ) -> tuple[Floats, Floats]:
     r"""Return scores (columns, features) between a prediction and a mean, and their standard errors.
@@ -258,11 +259,11 @@ def combined(
     with log-normal priors. The weight of the mean is the posterior expectation of :math:`a / (a + s)`: after
     a poor prediction the mean has a large weight, even if predictions for other inputs were good.
     """
-    columns = list(map(_combined_column, prediction, mean, errors, of_prediction, of_mean))
+    columns = list(map(_combine_column, prediction, mean, errors, of_prediction, of_mean))
     return np.array([scores for scores, _ in columns]), np.array([errors for _, errors in columns])
 
 
-def _combined_column(
+def _combine_column(
     prediction: Floats, mean: Floats, errors: Floats, of_prediction: float, of_mean: float
 ) -> tuple[Floats, Floats]:
     """Return `combined` for one column."""

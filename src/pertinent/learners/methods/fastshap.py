@@ -17,7 +17,7 @@ from pertinent.errors import SettingError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits
 from pertinent.explainers.shapley.kernel_shap import draw_coalitions
 from pertinent.learners.base import LearnedExplainer, LearnerSpec, Tensor, TrainingTargets, learned
-from pertinent.learners.score_arrays import normalized, root_mean_square, squeeze_columns
+from pertinent.learners.score_arrays import normalize_scores, root_mean_square, squeeze_columns
 from pertinent.learners.score_learner import ScoreLearner
 from pertinent.masks import full_mask
 
@@ -101,13 +101,12 @@ class FastShapLearner(ScoreLearner):
         if not {"masks", "weights", "values", "ends"} <= details.keys():
             raise SettingError(
                 "`teacher_explanations` must come from an earlier fit of fastshap "
-                f"({CoalitionValues.name}), but "
-                f"are from {explanation.method}."
+                f"({CoalitionValues.name}), but are from {explanation.method}."
             )
         ends = np.array(details["ends"])[:, list(columns)]
         values = np.array(details["values"]).reshape(len(details["masks"]), len(explanation.classes))
         return {
-            "masks": _unpacked(details["masks"], len(explanation.features)),
+            "masks": _unpack(details["masks"], len(explanation.features)),
             "weights": np.array(details["weights"]),
             "gains": values[:, list(columns)] - ends[0],
             "total": ends[1] - ends[0],
@@ -133,8 +132,7 @@ class FastShapLearner(ScoreLearner):
             if "whole" not in e.details:
                 raise SettingError(
                     f"`teacher_explanations` must be from {CoalitionValues.name} with surrogate=True, but "
-                    "are "
-                    f"from {e.method} with different settings."
+                    f"are from {e.method} with different settings."
                 )
             ends = np.array([description["base_values"], e.details["whole"]])
             explanations.append(replace(e, details=coalition_details(masks, weights, values, ends)))
@@ -147,7 +145,7 @@ class FastShapLearner(ScoreLearner):
             return batch.targets
         import torch
 
-        from pertinent.learners.network_trainer import stacked
+        from pertinent.learners.network_trainer import stack_padded
 
         teacher = _teacher(context)
         rng = np.random.default_rng(int(torch.randint(2**62, ())))  # the trainer restores torch's generator
@@ -159,7 +157,11 @@ class FastShapLearner(ScoreLearner):
             values[:, columns.astype(int)] - empty
             for values, columns, empty in zip(answers, *fixed, strict=True)
         ]
-        arrays = {"masks": stacked(masks), "weights": stacked(weights), "gains": stacked(gains)}
+        arrays = {
+            "masks": stack_padded(masks),
+            "weights": stack_padded(weights),
+            "gains": stack_padded(gains),
+        }
         device = batch.real.device
         new = {name: torch.from_numpy(a.astype(np.float32)).to(device) for name, a in arrays.items()}
         return {**batch.targets, **new}
@@ -232,7 +234,7 @@ class FastShap(LearnedExplainer):
         whole = yield Values(full_mask(task.n_features))
         columns = self.columns(task)
         total = whole[0, columns] - base_values[columns]
-        return Finding(squeeze_columns(normalized(scores, total)), base_values=base_values)
+        return Finding(squeeze_columns(normalize_scores(scores, total)), base_values=base_values)
 
 
 def coalition_details(masks: Masks, weights: Floats, values: Floats, ends: Floats) -> dict[str, Any]:
@@ -251,7 +253,7 @@ def _teacher(context: TrainingContext) -> CoalitionValues:
     return teacher
 
 
-def _unpacked(texts: Sequence[str], d: int) -> Masks:
+def _unpack(texts: Sequence[str], d: int) -> Masks:
     """Return masks (n, d) from their hexadecimal digits."""
     rows = [np.unpackbits(np.frombuffer(bytes.fromhex(text), np.uint8), count=d) for text in texts]
     return np.array(rows, dtype=np.bool_).reshape(len(texts), d)

@@ -147,9 +147,9 @@ class _AttackBatch:
             flat = changes.reshape(-1, changes.shape[-1])
             differs = self._differs(flat, np.repeat(rows, len(batch))).reshape(len(rows), -1)
             nearest = np.where(differs, self._length(changes), np.inf).argmin(axis=1)
-            changes, found = changes[np.arange(len(rows)), nearest], differs.any(axis=1)
-            self._keep(rows[found], self._bisect(rows[found], changes[found]))
-            rows = rows[~found]
+            changes, changed = changes[np.arange(len(rows)), nearest], differs.any(axis=1)
+            self._keep(rows[changed], self._bisect(rows[changed], changes[changed]))
+            rows = rows[~changed]
 
     def _draw(self, rows: Ints, draw: Callable[[np.random.Generator, int], Floats]) -> Floats:
         n = self._space.values.shape[1]

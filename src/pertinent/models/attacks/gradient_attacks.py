@@ -182,8 +182,7 @@ def _gradient(score: Tensor, leaf: Tensor, *, retain_graph: bool = False) -> Ten
     if not score.requires_grad:
         raise ModelError(
             "The model's answers have no gradients, for example because of a comparison, rounding or "
-            "`no_grad`: "
-            "attack images and table rows with algorithm='decision', which needs only answers."
+            "`no_grad`: attack images and table rows with algorithm='decision', which needs only answers."
         )
     (gradient,) = torch.autograd.grad(score.sum(), leaf, retain_graph=retain_graph)
     return gradient

@@ -23,7 +23,7 @@ from pertinent.models.attacks.decision_attack import decision_attacks
 from pertinent.models.attacks.gradient_attacks import AttackProblem, ChangeBounds, pgd, projection
 from pertinent.models.base import Answer
 from pertinent.models.gradients.base import frozen
-from pertinent.models.gradients.token_gradients import padded
+from pertinent.models.gradients.token_gradients import pad_texts
 from pertinent.models.torch import devices
 
 if TYPE_CHECKING:
@@ -78,14 +78,14 @@ def token_attacks(model: TransformerModel, parts: Sequence[BatchPart]) -> Answer
             "A text that is read in windows cannot be attacked, because a word may be in two windows: wrap "
             "the model with long_texts='truncate'."
         )
-    texts = padded(model, parts)
+    texts = pad_texts(model, parts)
     with torch.no_grad():
         words = model.embed(texts.batch)
     sets, _ = sets_and_origins(parts)
-    owned = torch.nn.functional.pad(
+    padded_sets = torch.nn.functional.pad(
         devices.send(sets, model.device), (0, 1)
     )  # column for tokens without a feature
-    free = owned.gather(1, texts.owner % (texts.n_features + 1))
+    free = padded_sets.gather(1, texts.owner % (texts.n_features + 1))
     batches: dict[int, Any] = {}
 
     def scores(points: Tensor, rows: Tensor) -> Tensor:

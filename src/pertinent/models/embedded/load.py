@@ -82,8 +82,7 @@ def load_transformer(
     except Exception as error:
         raise ModelError(
             f"The transformers model in {str(folder)!r} cannot be loaded: {error} Code in the folder is "
-            "never "
-            "run: if you trust it, load the model yourself and call wrap((model, tokenizer))."
+            "never run: if you trust it, load the model yourself and call wrap((model, tokenizer))."
         ) from error
     return wrap((model.to(torch_device), reader), **options)
 

@@ -36,8 +36,7 @@ def array_activation_maps(model: ModuleModel, parts: Sequence[BatchPart]) -> Ans
     if len(computed) != 1 or computed[0].ndim != 4:
         raise ModelError(
             "Grad-CAM needs a layer that runs once per image and returns maps (rows, channels, height, "
-            "width): "
-            "choose another one with `layer`."
+            "width): choose another one with `layer`."
         )
     owner = devices.send(np.stack([part.input.labels.ravel() for part in parts]), model.device)
     n_features = max(part.input.n_features for part in parts)

@@ -24,7 +24,7 @@ def array_mask_gradients(model: ModuleModel, parts: Sequence[BatchPart]) -> Answ
     """Compute ∂ log p / ∂ mask, with each value mask · x + (1 − mask) · filler."""
     _check_numeric(parts)
     fillers = [np.repeat(_filler(part), len(part.rows), axis=0) for part in parts]
-    points = [_masked(part, filler) for part, filler in zip(parts, fillers, strict=True)]
+    points = [_mask_input(part, filler) for part, filler in zip(parts, fillers, strict=True)]
     factors = np.tile(base.FACTORS["difference"], (sum(len(part.rows) for part in parts), 1))
     units = [np.ones(part.input.array.shape) for part in parts]
     return _differentiate(model, parts, points, fillers, factors, units)
@@ -68,7 +68,7 @@ def _check_numeric(parts: Sequence[BatchPart]) -> None:
         raise InputError("Gradients need numeric columns, but the row contains categories.")
 
 
-def _masked(part: BatchPart, filler: Array) -> Array:
+def _mask_input(part: BatchPart, filler: Array) -> Array:
     """Return the input under each mask; a soft mask mixes input and filler."""
     masks = part.question.masks[part.rows]
     if masks.dtype == np.bool_:

@@ -61,7 +61,7 @@ def token_mask_gradients(model: TransformerModel, parts: Sequence[BatchPart]) ->
     If the removal hides tokens, attention is softmax × mask, renormalised, in every layer (Hase et al. 2021);
     if it fills them in, word embeddings are mask · x + (1 − mask) · filler.
     """
-    texts = padded(model, parts)
+    texts = pad_texts(model, parts)
     hides = [part.removal.hides == "tokens" for part in parts]
     hiding = np.repeat(hides, [len(part.rows) for part in parts])[texts.row][:, None]
     if any(hides) and not model.weighs_attention(texts.batch.ids.shape[1]):
@@ -74,7 +74,7 @@ def token_mask_gradients(model: TransformerModel, parts: Sequence[BatchPart]) ->
     _lay_out(kept, parts, [kept_tokens(part.input, part.question.masks[part.rows]) for part in parts])
     hidden = None if texts.batch.attend is None else devices.send(~texts.batch.attend, model.device)
     by_attention = devices.send(hiding, model.device)
-    follow = model.head.followed_scores(lambda: [_seen(part) for part in parts], model)
+    follow = model.head.followed_scores(lambda: [_visible_rows(part) for part in parts], model)
     filler = None if all(hides) else _collate([_filler(part) for part in parts], model.pad_id)
 
     def scores(weights: Tensor) -> Tensor:
@@ -97,7 +97,7 @@ def token_mask_gradients(model: TransformerModel, parts: Sequence[BatchPart]) ->
 
 def token_path_gradients(model: TransformerModel, parts: Sequence[BatchPart]) -> Answer:
     """Compute ∂ log p / ∂ word embeddings at points between the baseline and the text."""
-    texts = padded(model, parts)
+    texts = pad_texts(model, parts)
     baseline = _collate([_baseline(model, part) for part in parts], model.pad_id)
     with torch.no_grad():
         text, plain = model.embed(texts.batch), model.embed(baseline)
@@ -142,7 +142,7 @@ def _noise(parts: Sequence[BatchPart], text: Tensor) -> tuple[Tensor, Tensor]:
     return unit, unit * devices.send(draws, text.device).to(text.dtype)
 
 
-def padded(model: TransformerModel, parts: Sequence[BatchPart]) -> Padded:
+def pad_texts(model: TransformerModel, parts: Sequence[BatchPart]) -> Padded:
     """Return the texts of all parts as one batch."""
     batch = _collate([whole_rows(part.input.tokens, len(part.rows)) for part in parts], model.pad_id)
     n_features = max(part.input.n_features for part in parts)
@@ -203,7 +203,7 @@ def _baseline(model: TransformerModel, part: BatchPart) -> TokenRows:
     return replace(whole_rows(tokens, len(ids)), ids=np.array(ids), zeroed=np.array(zeroed))
 
 
-def _seen(part: BatchPart) -> TokenRows:
+def _visible_rows(part: BatchPart) -> TokenRows:
     """Return the rows as seen by the network, with removed tokens hidden or zeroed."""
     kept = kept_tokens(part.input, part.question.masks[part.rows] > 0)
     attended = kept if part.removal.hides == "tokens" else np.ones_like(kept)

@@ -52,8 +52,7 @@ class EncoderDecoderHead(LanguageModelHead):
         if self.start_id is None:
             raise ModelError(
                 f"The config of {type(encoder.model).__name__} does not define the decoder's start token: "
-                "set "
-                f"`{name}`."
+                f"set `{name}`."
             )
 
     def answer_of(self, network_output: Any) -> Tensor:
@@ -86,8 +85,7 @@ class EncoderDecoderHead(LanguageModelHead):
             if bias is not None:
                 raise ModelError(
                     "Mask gradients do not reach the attention of a decoder: choose kernel-shap, or "
-                    "gradients with "
-                    "respect to word embeddings."
+                    "gradients with respect to word embeddings."
                 )
             return follow(states, bias)
 

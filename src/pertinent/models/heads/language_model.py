@@ -116,8 +116,7 @@ class LanguageModelHead(Head):
         if not encoder.alike(encoder.exactly(whole[:, :4]).logits, logits):
             raise ModelError(
                 f"{type(encoder.model).__name__} attends to later tokens, so the likelihood of an answer is "
-                "undefined: "
-                "load it with is_decoder=True if it was trained as a causal language model."
+                "undefined: load it with is_decoder=True if it was trained as a causal language model."
             )
 
     def _is_last(self, layer: Any, encoder: TransformerModel) -> bool:
@@ -203,9 +202,9 @@ class LanguageModelHead(Head):
             return part
         if self.start_id is None:
             raise InputError(
-                "No text remains before the answer when all features are removed, because the tokenizer has "
-                "no "
-                "start token: choose the removal 'pad-token', or fix part of the prompt by using sources."
+                "No text remains before the answer when all features are removed, because the tokenizer "
+                "has no start token: choose the removal 'pad-token', or fix part of the prompt by using "
+                "sources."
             )
         attend, ids = part.attend.copy(), np.broadcast_to(part.tokens.ids, part.attend.shape).copy()
         if part.ids is not None:

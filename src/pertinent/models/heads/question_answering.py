@@ -203,8 +203,7 @@ class ReaderHead(Head):
             fixed, other = self.segments[segment], self.segments[1 - segment]
             raise InputError(
                 f"The {fixed} is fixed and too long: with special tokens it has {length} tokens, and the "
-                "model "
-                f"reads {encoder.max_length}, which leaves none for the {other}."
+                f"model reads {encoder.max_length}, which leaves none for the {other}."
             )
 
     def check_input(self, input: TextInput, encoder: TransformerModel) -> None:

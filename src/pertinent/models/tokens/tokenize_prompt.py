@@ -22,7 +22,7 @@ class EncodedText:
     """Token ids and the characters (start, end) of each token; (−1, −1) for special tokens."""
 
     ids: Ints
-    places: Ints
+    offsets: Ints
 
     @classmethod
     def from_text(cls, text: str, tokenizer: Any, *, adds_special: bool, ends: bool = False) -> EncodedText:
@@ -31,9 +31,9 @@ class EncodedText:
         is_special = np.array([segment is None for segment in encoding.sequence_ids], dtype=np.bool_)
         plain = np.flatnonzero(~is_special)
         n = plain[-1] + 1 if len(plain) and not ends else len(encoding.ids)
-        places = np.array(encoding.offsets[:n], dtype=np.int64).reshape(-1, 2)
-        places[is_special[:n]] = -1
-        return cls(np.array(encoding.ids[:n], dtype=np.int64), places)
+        offsets = np.array(encoding.offsets[:n], dtype=np.int64).reshape(-1, 2)
+        offsets[is_special[:n]] = -1
+        return cls(np.array(encoding.ids[:n], dtype=np.int64), offsets)
 
 
 def prompt_tokens(prompt: RenderedPrompt, tokenizer: Any, *, ends: bool = False) -> EncodedText:
@@ -56,13 +56,13 @@ def answer_tokens(
         text, n = "".join(prompt.segments), len(before.ids)
         together = EncodedText.from_text(text + answer, tokenizer, adds_special=prompt.adds_special)
         if len(together.ids) > n and np.array_equal(together.ids[:n], before.ids):
-            encoded = EncodedText(together.ids[n:], np.maximum(together.places[n:] - len(text), 0))
+            encoded = EncodedText(together.ids[n:], np.maximum(together.offsets[n:] - len(text), 0))
     encoded = encoded or EncodedText.from_text(answer, tokenizer, adds_special=False)
     if not len(encoded.ids):
         raise InputError(f"The tokenizer finds no tokens in the answer {safe_repr(answer)}.")
     unknown = np.flatnonzero(encoded.ids == tokenizer.unk_token_id)
     if len(unknown):
-        start, end = encoded.places[unknown[0]]
+        start, end = encoded.offsets[unknown[0]]
         raise InputError(
             f"The tokenizer cannot encode {safe_repr(answer[start:end])} in the answer {safe_repr(answer)}, "
             "so the model can never write it. Pass an answer in the model's vocabulary."
@@ -86,7 +86,7 @@ def decode_text(ids: Sequence[int], tokenizer: Any) -> str:
 
 def split_answer(answer: str, tokens: EncodedText) -> tuple[str, ...]:
     """Return the answer split into one string per token."""
-    ends = np.maximum.accumulate(tokens.places[:, 1])
+    ends = np.maximum.accumulate(tokens.offsets[:, 1])
     ends[-1] = len(answer)
     return tuple(answer[start:end] for start, end in pairwise([0, *ends.tolist()]))
 
@@ -110,11 +110,11 @@ def tokenize_prompt(
     n_answer = max(len(answer.ids) for answer in answers)
     check_length(len(before.ids), n_answer, max_length, has_decoder=has_decoder)
     granularity, spans, notes = cut_prompt(prompt, features)
-    places = _places_in_segments(prompt, before)
+    char_spans = _char_spans_in_segments(prompt, before)
     if granularity == "tokens":
-        spans, owners = token_spans(np.arange(len(places))[:, None], places, places[:, 0] >= 0)
+        spans, owners = token_spans(np.arange(len(char_spans))[:, None], char_spans, char_spans[:, 0] >= 0)
     else:
-        spans, owners = assign_tokens(spans, places, gaps=granularity != "spans")
+        spans, owners = assign_tokens(spans, char_spans, gaps=granularity != "spans")
     if not len(spans):
         raise InputError(
             "No token of the prompt can be removed: the tokenizer finds no tokens in its segments."
@@ -186,17 +186,17 @@ def _join_answers(
     return replace(tokens, lengths=lengths, repeated=~scored & (np.arange(len(ids)) >= lengths[0]))
 
 
-def _places_in_segments(prompt: RenderedPrompt, before: EncodedText) -> Ints:
+def _char_spans_in_segments(prompt: RenderedPrompt, before: EncodedText) -> Ints:
     """Return the characters of each token as (segment, start, end).
 
     A token belongs to the first removable segment that shares a character with it; −1 if there is none.
     """
     bounds = np.cumsum([0, *map(len, prompt.segments)])
-    start, end = before.places.T
+    start, end = before.offsets.T
     segments = np.full(len(before.ids), -1)
     for part in prompt.parts[::-1]:
         shares = (start < bounds[part + 1]) & (np.maximum(end, start + 1) > bounds[part]) & (start >= 0)
         segments[shares] = part
     first, last = bounds[segments], bounds[segments + 1]
-    places = np.clip(before.places, first[:, None], last[:, None]) - first[:, None]
-    return np.column_stack([segments, places])
+    char_spans = np.clip(before.offsets, first[:, None], last[:, None]) - first[:, None]
+    return np.column_stack([segments, char_spans])

@@ -37,19 +37,19 @@ def tokenize_text(
         overflowing = []
     else:
         parts, numbers = encoded.encodings[:1], number_tokens(encoded.encodings[0])
-    places = np.column_stack([numbers[:, 0], np.concatenate([part.offsets for part in parts])])
-    removable = np.array([text.removable(0), text.removable(1), False])[places[:, 0]]
+    char_spans = np.column_stack([numbers[:, 0], np.concatenate([part.offsets for part in parts])])
+    removable = np.array([text.removable(0), text.removable(1), False])[char_spans[:, 0]]
     ids = np.concatenate([np.array(part.ids, dtype=np.int64) for part in parts])
     if not removable.any():
         raise InputError("No token of the text can be removed: the tokenizer finds no tokens in it.")
     if (ids[removable] == tokenizer.unk_token_id).all():
         raise InputError("Every token of the text is unknown to the tokenizer.")
     if granularity == "tokens":
-        spans, owners = token_spans(numbers, places, removable)
+        spans, owners = token_spans(numbers, char_spans, removable)
         n_all = len(spans) + sum(part.special_tokens_mask.count(0) for part in overflowing)
     else:
         n_all = len(spans)
-        spans, owners = assign_tokens(spans, places, gaps=granularity != "spans")
+        spans, owners = assign_tokens(spans, char_spans, gaps=granularity != "spans")
     if not len(spans):
         raise InputError("No token of the text lies in any of the spans.")
     notes: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ def tokenize_text(
     if "token_type_ids" in encoded:
         types = np.concatenate([np.array(part.type_ids, dtype=np.int64) for part in parts])
     feature = np.where(removable, owners, -1)
-    tokens = Tokens(ids, types, feature, tokenizer.mask_token_id, tokenizer.pad_token_id, places)
+    tokens = Tokens(ids, types, feature, tokenizer.mask_token_id, tokenizer.pad_token_id, char_spans)
     if len(parts) > 1:
         repeated = np.ones(len(ids), dtype=np.bool_)
         repeated[np.unique(numbers, axis=0, return_index=True)[1]] = False

@@ -352,7 +352,6 @@ def _background(part: BatchPart) -> Array:
     if removal.is_random and not isinstance(removal, FromBackground):
         raise SettingError(
             f"The removal {removal.name!r} fills columns differently for each mask, but tree methods need "
-            "the "
-            "same rows for all masks: choose 'background'."
+            "the same rows for all masks: choose 'background'."
         )
     return np.asarray(removal(input, empty_mask(input.n_features), part.seed))

@@ -95,8 +95,10 @@ class _Level:
         left = values <= self._threshold
         if len(self._categorical):
             last, categories = self._table.shape[1] - 1, values[self._categorical]
-            known = np.where((categories >= 0) & (categories < last), categories, last).astype(np.int64)
-            left[self._categorical] = np.take_along_axis(self._table, known, axis=1)
+            columns_of_table = np.where((categories >= 0) & (categories < last), categories, last).astype(
+                np.int64
+            )
+            left[self._categorical] = np.take_along_axis(self._table, columns_of_table, axis=1)
         missing = np.isnan(values)
         return np.where(missing, self._missing_left, left) if missing.any() else left
 

@@ -71,13 +71,13 @@ class ImageDrawing(Drawing):
         """Yield the heat map."""
         input: Any = panel.explanation.input
         heat = panel.share[input.labels]
-        yield half_blocks(rgb(heat)) if colour else _characters(MARKS, mark_numbers(_halved(heat)))
+        yield half_blocks(rgb(heat)) if colour else _characters(MARKS, mark_numbers(_halve(heat)))
 
     def terminal_input(self, input: Any, *, colour: bool) -> RenderableType:
         """Return the image; characters are denser where it is brighter."""
         if colour:
             return half_blocks(input.picture)
-        light = _halved(input.picture.mean(axis=-1) / 255)
+        light = _halve(input.picture.mean(axis=-1) / 255)
         return _characters(_RAMP, np.minimum(light * len(_RAMP), len(_RAMP) - 1).astype(np.int64))
 
     def html(self, panel: Panel, *, small: bool = False) -> Markup:
@@ -90,7 +90,7 @@ class ImageDrawing(Drawing):
         overlay = from_template(
             "overlay.html",
             image=_picture_uri(input, size),
-            heat=data_uri(look.layer(resized(panel.share[input.labels], size))),
+            heat=data_uri(look.layer(resize(panel.share[input.labels], size))),
             alt=f"Heat map{name}; the most important: {best}",
             caption="heat map over the image",
             is_coarse=max(input.labels.shape) < _COARSE,
@@ -99,7 +99,7 @@ class ImageDrawing(Drawing):
         )
         if not small:
             return overlay
-        top = resized(kept(input, panel.marked), _SMALL)
+        top = resize(kept(input, panel.marked), _SMALL)
         return overlay + _figure(top, f"The top features{name}", f"the top {panel.marked.sum():,}")
 
     def html_input(self, input: Any) -> Markup:
@@ -128,13 +128,13 @@ class ImageDrawing(Drawing):
     def html_study(self, input: Any, chosen: Masks, *, alone: bool = False, can_mark: bool = False) -> Markup:
         """Return the image with the chosen regions framed; other regions are faded, or grey if `alone`."""
         if can_mark:
-            picture = resized(input.picture, _LARGE, least=_LARGE)
+            picture = resize(input.picture, _LARGE, least=_LARGE)
         elif alone:
             grey = np.frombuffer(bytes.fromhex(NEUTRAL[1:]), dtype=np.uint8)
             inside = chosen[input.labels]
-            picture = _bordered(np.where(inside[..., None], input.picture, grey), inside)
+            picture = _add_border(np.where(inside[..., None], input.picture, grey), inside)
         else:
-            picture = _bordered(kept(input, chosen), chosen[input.labels])
+            picture = _add_border(kept(input, chosen), chosen[input.labels])
         shown = Markup('<img src="{}" alt="The image">').format(data_uri(picture))
         boxes = [_box(input, i) for i in range(input.n_features)] if can_mark else []
         return from_template("study_picture.html", picture=shown, boxes=boxes)
@@ -142,10 +142,10 @@ class ImageDrawing(Drawing):
     def pictures(self, panel: Panel) -> tuple[Array, ...]:
         """Return the image, its heat map, and the marked features."""
         input: Any = panel.explanation.input
-        return input.picture, painted(input, panel.share[input.labels], panel.look), kept(input, panel.marked)
+        return input.picture, paint(input, panel.share[input.labels], panel.look), kept(input, panel.marked)
 
 
-def painted(input: ImageInput, heat: Floats, look: Look) -> Array:
+def paint(input: ImageInput, heat: Floats, look: Look) -> Array:
     """Return the image, grey and pale, under a heat map (height, width) in [−1, 1], as bytes."""
     layer = look.layer(heat) / 255
     pale = 1 - _STRENGTH * (1 - input.unit_pixels.mean(axis=-1, keepdims=True))
@@ -158,7 +158,7 @@ def kept(input: ImageInput, mask: Masks) -> Array:
     return to_bytes(np.where(mask[input.labels][..., None], pixels, 0.2 * pixels + 0.75))
 
 
-def resized(picture: Array, most: int, *, least: int = 0) -> Array:
+def resize(picture: Array, most: int, *, least: int = 0) -> Array:
     """Return a picture whose longer side is reduced to at most `most` pixels, or enlarged to `least`."""
     longer = max(picture.shape[:2])
     if longer > most:
@@ -210,7 +210,7 @@ def _areas(input: ImageInput) -> Areas:
 @lru_cache(32)
 def _picture_uri(input: ImageInput, size: int) -> str:
     """Return the image as a data URI: JPEG if that is smaller and Pillow is installed, else PNG."""
-    picture = resized(input.picture, size)
+    picture = resize(input.picture, size)
     uri = data_uri(picture)
     try:
         image, file = optional("PIL.Image").fromarray(picture), BytesIO()
@@ -222,7 +222,7 @@ def _picture_uri(input: ImageInput, size: int) -> str:
 
 def _figure(picture: Array, alt: str, caption: str) -> Markup:
     """Return a picture with alternative text and a caption."""
-    picture = resized(picture, _LARGE)
+    picture = resize(picture, _LARGE)
     kind = "coarse" if max(picture.shape) < _COARSE else ""
     return from_template("figure.html", source=data_uri(picture), alt=alt, caption=caption, kind=kind)
 
@@ -243,10 +243,10 @@ def _box(input: ImageInput, feature: int) -> tuple[int, str, float, float, float
     return (feature, input.features[feature], *map(float, shares))  # type: ignore[return-value]
 
 
-def _bordered(picture: Array, inside: Masks) -> Array:
+def _add_border(picture: Array, inside: Masks) -> Array:
     """Return the picture at full size with a border around the mask `inside`."""
-    picture = resized(picture, _LARGE, least=_LARGE).copy()
-    mask = np.pad(resized(inside.astype(np.float64), _LARGE, least=_LARGE) > 0.5, _BORDER)
+    picture = resize(picture, _LARGE, least=_LARGE).copy()
+    mask = np.pad(resize(inside.astype(np.float64), _LARGE, least=_LARGE) > 0.5, _BORDER)
     height, width = picture.shape[:2]
     moves = [(_BORDER, 0), (-_BORDER, 0), (0, _BORDER), (0, -_BORDER)]
     inner = np.logical_and.reduce([np.roll(mask, move, axis=(0, 1)) for move in moves])
@@ -257,11 +257,11 @@ def _bordered(picture: Array, inside: Masks) -> Array:
 
 def _even(picture: Array) -> Array:
     """Return a picture in the terminal's size with an even number of rows."""
-    picture = resized(picture, _WIDEST, least=16)
+    picture = resize(picture, _WIDEST, least=16)
     return np.concatenate([picture, picture[-1:]]) if len(picture) % 2 else picture
 
 
-def _halved(picture: Floats) -> Floats:
+def _halve(picture: Floats) -> Floats:
     """Return a picture in the terminal's size with half the rows, because characters are tall."""
     picture = _even(picture)
     return (picture[::2] + picture[1::2]) / 2

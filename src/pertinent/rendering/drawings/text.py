@@ -107,7 +107,7 @@ class TextDrawing(Drawing):
     ) -> Iterator[RenderableType]:
         """Yield each segment, separated by blank lines."""
         joined = self.joins_segments
-        segments = _shaded(panel, joined) if colour else _marked(panel, console, width, joined)
+        segments = _shade_segments(panel, joined) if colour else _mark_segments(panel, console, width, joined)
         for number, lines in enumerate(segments):
             yield from ([Text()] if number else [])
             yield from lines
@@ -240,7 +240,7 @@ def _with_gaps(spans: Iterable[tuple[str, str, bool]]) -> list[tuple[str, str, b
     return [*shown, (gap, "", False)] if gap.strip() else shown
 
 
-def _shaded(panel: Panel, joined: bool) -> Iterator[list[RenderableType]]:
+def _shade_segments(panel: Panel, joined: bool) -> Iterator[list[RenderableType]]:
     """Yield each segment on a dark background, with shaded features."""
     input: Any = panel.explanation.input
     texts = [Text(style=DARK.ink) for _ in range(1 if joined else len(input.text.segments))]
@@ -256,7 +256,9 @@ def _shaded(panel: Panel, joined: bool) -> Iterator[list[RenderableType]]:
         yield [Padding(text, (0, 2), style=f"on {DARK.ground}")]
 
 
-def _marked(panel: Panel, console: Console, width: int, joined: bool) -> Iterator[list[RenderableType]]:
+def _mark_segments(
+    panel: Panel, console: Console, width: int, joined: bool
+) -> Iterator[list[RenderableType]]:
     """Yield the lines of each segment, with a line of marks below lines that have strong features."""
     input: Any = panel.explanation.input
     texts = [Text() for _ in range(1 if joined else len(input.text.segments))]

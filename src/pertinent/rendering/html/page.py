@@ -118,8 +118,8 @@ def report(
             importance=_importance(every, groups),
             failures=failure_list(failures),
             sections=((i, _section(i, look, by_class=by_class)) for i in inputs),
-            pack=_packed if many else None,
-            words=_packed(json_text([_search_text(i) for i in inputs])) if many else "",
+            pack=_pack if many else None,
+            words=_pack(json_text([_search_text(i) for i in inputs])) if many else "",
             index=_index(inputs) if len(inputs) > 1 else None,
             together=any(len(i.explanations) > 1 for i in inputs),
         )
@@ -149,7 +149,7 @@ def _section(explained: Explained, look: Look, *, by_class: bool) -> Markup:
     return from_template("section.html", explained=explained, original=original, cards=cards)
 
 
-def _packed(text: str) -> str:
+def _pack(text: str) -> str:
     """Return a text compressed with zlib and encoded as base64; the page's script decodes it."""
     return b64encode(compress(text.encode(), 9)).decode()
 

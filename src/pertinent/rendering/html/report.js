@@ -1,6 +1,6 @@
 // Searches, filters, sorts and pages through a report. Inputs of a long report are compressed; their HTML was escaped
 // when the report was written.
-const PAGE = 20; // how many inputs are shown at once
+const PAGE = 20; // number of inputs shown per page
 
 async function unpack(packed) {
   const bytes = Uint8Array.from(atob(packed), (character) => character.charCodeAt(0));
