@@ -42,8 +42,8 @@ class SingleEffects(Explainer):
 
     The first mask keeps everything; the others are random halves, chosen so that they determine a linear
     model well (a D-optimal design). Each of the L single effects has one feature γ and one size β. θ holds
-    many small effects, normal with a common variance. The posterior is computed by iterative Bayesian stepwise
-    selection; the variances of β, θ and the noise maximise the likelihood. Scores are posterior means, and
+    many small effects, normal with a common variance. Iterative Bayesian stepwise selection computes the
+    posterior; the variances of β, θ and the noise maximise the likelihood. Scores are posterior means, and
     standard errors are the posterior standard deviations of the single effects. If the output has log-odds,
     they are the default scale, as in `context-cite`.
 
