@@ -116,6 +116,16 @@ def test_methods_that_the_model_cannot_answer_are_disabled(page):
     assert page.input_value("[name=method]") == "shapley"
 
 
+def test_methods_that_the_removal_rules_out_are_disabled(page):
+    search = page.locator("[name=method] option[value=gradient-search]")
+    assert search.is_enabled()
+    page.click("summary >> text=More settings")
+    with page.expect_response("**/api/methods"):
+        page.select_option("[name=removal]", "slice-out")
+    page.locator("option[value=gradient-search][disabled]").wait_for(state="attached")
+    assert "attention-mask" in search.get_attribute("title")
+
+
 def test_by_keyboard_alone(page):
     page.keyboard.press("Tab")
     page.locator("[name=text]").focus()

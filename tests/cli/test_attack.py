@@ -68,7 +68,7 @@ def test_a_row_that_cannot_be_read_does_not_stop_the_others(run):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--only", "a", "--top", "1", "--method", "lime"], "only one of them"),
+        (["--only", "a", "--top", "1", "--method", "lime"], "pass only one"),
         (["--top", "1"], "must be passed together"),
         (["--method", "lime"], "must be passed together"),
         (["--set", "samples=3"], "--set requires --method"),

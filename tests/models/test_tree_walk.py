@@ -248,7 +248,7 @@ def test_a_step_that_mixes_columns_is_not_walked(step):
     estimator = make_pipeline(step, RandomForestRegressor(8)).fit(ROWS, VALUES)
     model = pertinent.wrap(estimator, background=ROWS[:10])
     e = pertinent.explain(model, ROWS[20], "shapley", removal="background:rows=10")
-    assert "from several columns" in e.details["no trees"]
+    assert "combines several columns" in e.details["no trees"]
 
 
 @pytest.mark.parametrize(

@@ -260,9 +260,9 @@ def test_names_are_shortened_in_the_middle(text):
     classes = tuple(f"a class with a very long name {i}" for i in range(len(text.classes)))
     e = changed(text, input=replace(text.input, features=features), classes=classes)
     page = fragment(e)
-    for name in (features[0], *classes):
-        short = shorten_name(name, 32)
-        assert len(short) == 28
+    for name, length in [(features[0], 32), *((name, 28) for name in classes)]:
+        short = shorten_name(name, length)
+        assert len(short) == length
         assert f">{short}<" in page
         assert f'title="{name}"' in page
     assert e.plot(2).axes[0].get_yticklabels()[0].get_text().endswith("of the image")

@@ -156,7 +156,7 @@ def compare(
     progress: Callback | bool | None = None,
     **words: Any,
 ) -> Evaluation:
-    """Explain the same inputs with several methods and measure all of them, in one run.
+    """Explain the same inputs with several methods and measure the results, in one run.
 
     An explanation is measured as soon as it is available, so the model's answers are not recomputed.
 

@@ -1,7 +1,7 @@
 """The things an algorithm may yield: questions of any kind, forks, partial findings and arithmetic.
 
 Each kind of question is defined entirely in one file. The engine, the meter, the scheduler and the cache only
-use this interface, so adding a kind of question changes none of them.
+use this interface, so they do not change when a kind of question is added.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Question(ABC):
         if scale == "natural":
             return self
         raise SettingError(
-            f"`scale` must be 'natural' for a method that asks for {type(self).__name__}, but got {scale!r}."
+            f"`scale` must be 'natural' for methods that use {type(self).__name__}, but got {scale!r}."
         )
 
     def check(self, input: Input) -> None:
@@ -104,7 +104,7 @@ class Question(ABC):
     @staticmethod
     @abstractmethod
     def read(model: Model, outputs: Any, parts: Sequence[BatchPart]) -> list[Sequence[Any] | Exception]:
-        """Return the answers to the rows of each part of a batch, or the error of the part."""
+        """Return the answers to the rows of each part of a batch, or an error for the part."""
 
     @abstractmethod
     def assemble(self, model: Model, input: Input, answers: list[Any]) -> Any:

@@ -49,7 +49,7 @@ def explain_to_folder(args: Namespace, arguments: dict[str, Any]) -> int:
 
 
 class _Stream:
-    """Inputs with their ids, read anew in each iteration; `n` is their number, if known."""
+    """Inputs with their ids, re-read in each iteration; `n` is their number, if known."""
 
     def __init__(self, inputs: InputFlags, kind: str | None, model: str) -> None:
         self._arguments = inputs, kind, model

@@ -208,7 +208,7 @@ def attack(
     """
     output = _output(args)
     if only and top:
-        raise SettingError("--only and --top both select the features to change: pass only one of them.")
+        raise SettingError("--only and --top both select the features to change: pass only one.")
     if bool(top) != bool(method):
         raise SettingError(
             "--top and --method must be passed together: --method ranks the features of --top."

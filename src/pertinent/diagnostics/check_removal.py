@@ -168,7 +168,7 @@ def random_masks(input: Input, share: float, draws: int, seed: int) -> Masks:
 
 @dataclass(frozen=True)
 class RemovalRows:
-    """Last fields of a check's rows for the whole input and each share, and the class names."""
+    """Result fields of a check's rows for the whole input and each share, and the class names."""
 
     rows: list[tuple[Any, ...]]
     classes: tuple[str, ...] = ()

@@ -143,7 +143,7 @@ class ComparedRemovals(base.Diagnostic):
 
     @property
     def recommendation(self) -> str:
-        """Return advice on which removal to use, and on anything else to do."""
+        """Return advice on which removal to use, and any further advice."""
         if self.inputs < FEWEST:
             inputs = count(self.inputs, self._input_noun)
             return f"{inputs}: too few for a conclusion about removals. Check at least {FEWEST}."

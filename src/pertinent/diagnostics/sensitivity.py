@@ -79,8 +79,8 @@ def sensitivity(
 
     The set sensitivity (Hsieh et al. 2021, Def. J.1) is the largest share of the features chosen for an input
     x that are not chosen for a random neighbour y. It is 0 if the same features are chosen for all
-    neighbours, and 1 if some neighbour shares none of them. Lower is better, but a method that always chooses
-    the same features also scores 0.
+    neighbours, and 1 if some neighbour has no chosen feature in common. Lower is better, but a method that
+    always chooses the same features also scores 0.
 
     :math:`\max_{\|y - x\| \le r} 1 - |\Phi(f, y) \cap \Phi(f, x)| / |\Phi(f, x)|`
 

@@ -68,7 +68,7 @@ class Sampling:
     Attributes
     ----------
     jackknife
-        Number of groups of a random removal's draws; each group is left out in turn.
+        Number of groups of a random removal's draws; each group is omitted once.
     early_stopping
         Rule for stopping before the budget is spent; only explainers with `Traits.stops_early` read it.
     has_listener
@@ -119,7 +119,7 @@ class Task:
         return self.output.objective(values, self.prediction, self.target)
 
     def ask_empty_and_full(self) -> Asking[Floats]:
-        """Ask for the answers (2, columns) to the empty and the full mask."""
+        """Request the answers (2, columns) to the empty and the full mask."""
         answers: Floats = yield Values(
             np.concatenate([empty_mask(self.n_features), full_mask(self.n_features)])
         )

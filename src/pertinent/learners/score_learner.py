@@ -58,7 +58,7 @@ class ScoreLearner(Learner):
     def default_classes(
         self, model: Model, inputs: Sequence[Input], explanations: Sequence[Explanation]
     ) -> LearnedClasses:
-        """Return all classes if the teacher scored all of them and the network can learn that many."""
+        """Return all classes if the teacher scored all classes and the network can learn that many."""
         from pertinent.learners.networks.token_scorers import scorer_for
 
         most = scorer_for(model, inputs).most_classes if "all" in self.classes else 0

@@ -112,7 +112,7 @@ _READING = Lock()
 
 
 class Senses(NamedTuple):
-    """The senses (synsets) of a word, and the senses that are similar to one of them in WordNet."""
+    """The senses (synsets) of a word, and the senses that WordNet lists as similar."""
 
     direct: frozenset[str]
     similar: frozenset[str]

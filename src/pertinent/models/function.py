@@ -221,7 +221,7 @@ def column_names(classes: Sequence[str], names: Sequence[str], output: Output) -
     """Return the column names: `classes` of a classifier, `names` of a regressor's values."""
     wrong, right = ("classes", "names") if output.kind == "value" else ("names", "classes")
     chosen = {"classes": classes, "names": names}
-    must = f"left out for output={output.name!r}, use `{right}`"
+    must = f"omitted for output={output.name!r}, use `{right}`"
     require(len(chosen[wrong]) == 0, wrong, must, chosen[wrong])
     texts = tuple(as_text(name, right) for name in chosen[right])
     require(len(set(texts)) == len(texts), right, "different from each other", texts)

@@ -1,4 +1,4 @@
-"""The number of OpenMP threads with which a model on the CPU answers fastest."""
+"""Number of OpenMP threads with which a model on the CPU is fastest."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import Any
 from threadpoolctl import ThreadpoolController
 
 FIRST_WAIT, WAIT_FACTOR, LONGEST_WAIT = 8, 4, 512
-"""Number of batches between two trials: each trial that fails multiplies the number, up to the largest."""
+"""Number of batches between two trials; each failed trial multiplies it, up to the largest number."""
 
 FASTER = 0.9
-"""More threads are kept if a batch takes less than this fraction of its time with half as many."""
+"""A larger number of threads is kept if a batch takes less than this fraction of the time."""
 
 DROP = 1.5
-"""A batch that takes this many times as long as before starts a trial."""
+"""A trial starts when a batch takes this many times as long as before."""
 
 
 class ThreadCount:
     """The number of OpenMP threads for batches of one kind, chosen by measured throughput.
 
-    On a quiet machine all cores are usually best. On a busy machine threads wait for each other, so that
-    fewer are many times as fast. Now and then a batch is computed with half or twice the number of threads,
-    and the number is kept if that is faster. The limit applies only to the calling thread.
+    On a quiet machine, all cores are usually best. On a busy machine, threads wait for each other, so fewer
+    threads can be many times as fast. Occasionally a batch is computed with half or twice the number of
+    threads, and the number is kept if it is faster. The limit applies only to the calling thread.
 
     Parameters
     ----------
     most
-        The largest number of threads; by default as many as OpenMP libraries use now.
+        Largest number of threads; by default the number that OpenMP libraries currently use.
     """
 
     def __init__(self, most: int | None = None) -> None:
@@ -40,7 +40,7 @@ class ThreadCount:
         self._is_down = True
 
     def __reduce__(self) -> tuple[type[ThreadCount], tuple[()]]:
-        """Pickle without measurements, which hold only for this machine."""
+        """Pickle without measurements, which are only valid for this machine."""
         return ThreadCount, ()
 
     @property
@@ -57,11 +57,11 @@ class ThreadCount:
         return nullcontext() if self.n == self._most else self._pools.limit(limits=self.n)
 
     def observe(self, cost: float, seconds: float) -> None:
-        """Record the time of a batch, and decide the number of threads for the next one."""
+        """Record the time of a batch and decide the number of threads for the next one."""
         if self._most <= 1:
             return
         pace = seconds / cost
-        if self._pace is None:  # the first batch includes the costs of a first call
+        if self._pace is None:  # the first batch includes start-up costs
             self._pace = 0.0
         elif self._trial is not None:
             self._judge(self._trial, pace)
@@ -72,7 +72,7 @@ class ThreadCount:
                 self._trial = self._neighbour()
 
     def _judge(self, trial: int, pace: float) -> None:
-        """Keep the number of threads of a trial if it was faster; try the next one at once."""
+        """Keep a trial's number of threads if it was faster, and then try the next number immediately."""
         assert self._pace is not None
         if pace < self._pace * (1.0 if trial < self._n else FASTER):
             self._n, self._pace = trial, pace

@@ -36,7 +36,7 @@ class TokenRows:
     Attributes
     ----------
     tokens
-        The tokens of the text; every row is a variant of them.
+        Tokens of the text, of which every row is a variant.
     attend
         Boolean mask of the tokens that each row attends to (rows, length).
     ids

@@ -46,7 +46,7 @@ class AxisScale:
 
     @property
     def margin(self) -> float:
-        """Return the width of the tick labels beside a vertical axis, in pixels."""
+        """Return the width of the tick labels of a vertical axis, in pixels."""
         return _LETTER * max((len(text) for _, text in self.ticks()), default=0) + 16
 
 

@@ -106,7 +106,7 @@ class Arc:
 
 @dataclass(frozen=True)
 class Arcs:
-    """Features in a line and the arcs that join pairs of them; `width` is in characters."""
+    """Features in a line, with arcs that join pairs of features; `width` is in characters."""
 
     words: list[Word]
     arcs: list[Arc]

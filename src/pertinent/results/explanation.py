@@ -366,7 +366,7 @@ class Explanation(Result):
 
 
 def most_likely(e: Explanation) -> list[int]:
-    """Return the five most likely columns and the target, most likely first; or the first plain values."""
+    """Return the five most likely columns and the target, most likely first; values keep their order."""
     order = np.arange(len(e.classes))
     if e.output.kind != "value":
         order = np.argsort(-e.prediction.values, kind="stable")

@@ -43,7 +43,9 @@ class FileStore(Store):
     def __init__(self, path: Path) -> None:
         check_writable(path)
         if path.suffix.lower() != ".parquet":
-            raise FileError(f"`out` must end in .parquet, but got {str(path)!r}; save() writes other files.")
+            raise FileError(
+                f"`out` must end in .parquet, but got {str(path)!r}; use save() for other formats."
+            )
         optional("pyarrow.parquet")  # reported before anything is computed
         self.path, self._journal_path = path, journal_of(path)
         for each in (path, self._journal_path):

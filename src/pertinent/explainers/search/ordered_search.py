@@ -56,7 +56,7 @@ class OrderedSearch(SeparateSearches):
 def in_order(scores: Floats, k: int) -> Iterator[Masks]:
     """Yield every set of k features once, in decreasing order of total score.
 
-    Features are sorted by score, and the first set holds the k first ones. Every other set is reached from it
+    Features are sorted by score, and the first set contains the first k. Every other set is reached from it
     in exactly one way: the last feature moves down to its final position, then the one before it, and so on.
     A set therefore has at most two successors, neither with a larger total: the moving feature takes one more
     step, or the one before it takes its first step.

@@ -34,7 +34,7 @@ class ParallelLocalSearch(LocalSearch):
        from there.
     3. Move to the proposal only if its objective is better.
 
-    No set is evaluated twice. If the budget covers all sets, all of them are evaluated.
+    No set is evaluated twice. If the budget covers all sets, all are evaluated.
 
     Parameters
     ----------

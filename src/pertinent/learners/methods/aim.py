@@ -149,7 +149,7 @@ class AIMLearner(SelectionLearner):
         return {"kept": probabilities.sum(-1) / batch.real.sum(-1)}
 
     def doubt(self, described: Mapping[str, float]) -> str | None:
-        """Return a warning if the selector keeps no features or all of them."""
+        """Return a warning if the selector keeps either no features or all features."""
         share_kept = described.get("dev_kept", 0.5)
         if ALIVE[0] < share_kept < ALIVE[1]:
             return None

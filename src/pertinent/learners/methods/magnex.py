@@ -100,7 +100,7 @@ class MAGNExLearner(SelectionLearner):
         return {"sufficiency": su, "share_removed": sp}
 
     def doubt(self, described: Mapping[str, float]) -> str | None:
-        """Return a warning if no feature of any validation input is removed."""
+        """Return a warning if the explainer removes no feature from any validation input."""
         if described.get("dev_share_removed", 1.0) > 0:
             return None
         return (

@@ -21,7 +21,7 @@ APPROXIMATOR_WIDTH = 128
 
 
 class ImageScorer(Scorer):
-    """Convolutions at three resolutions, summed at the finest.
+    """Convolutions at three resolutions whose outputs are summed at the finest resolution.
 
     Each pixel's position is an additional input, and the mean of the coarsest layer over the image is added.
     """

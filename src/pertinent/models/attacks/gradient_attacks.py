@@ -96,7 +96,7 @@ class AttackProblem:
     descended: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] | None = None
 
     def differentiate(self, points: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the smallest margin at each point, and the gradient of the score that is descended."""
+        """Return the smallest margin at each point, and the gradient of the score to decrease."""
         with torch.enable_grad():
             leaf = points.detach().requires_grad_()
             if self.descended is None:

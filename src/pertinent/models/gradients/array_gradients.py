@@ -77,7 +77,7 @@ def _mask_input(part: BatchPart, filler: Array) -> Array:
 
 
 def _points(part: BatchPart, baseline: Array, unit: Array) -> Array:
-    """Return each row's point of a question."""
+    """Return the point for each row of a question."""
     share = part.question.shares[part.rows].reshape(-1, *[1] * (baseline.ndim - 1))
     noise = unit * base.draw_noise(part, unit.shape)
     return np.asarray(baseline + share * (part.input.array - baseline) + noise)
@@ -92,7 +92,7 @@ def _noise_scale(model: ModuleModel, part: BatchPart) -> Array:
 
 
 def _baseline(model: ModuleModel, part: BatchPart) -> Array:
-    """Return each row's baseline of a question."""
+    """Return the baseline for each row of a question."""
     baseline, shape = part.question.baseline, part.input.array.shape
     if isinstance(baseline, np.ndarray):
         if baseline.shape != shape:

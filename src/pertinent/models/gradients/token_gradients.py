@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from pertinent.models.gradients import base
 from pertinent.models.tokens import attention_bias
 from pertinent.models.tokens.batches import TokenBatch, collate, whole_rows
 from pertinent.models.torch import devices
-from pertinent.removals.base import TokenRows, kept_tokens
+from pertinent.removals.base import Removal, TokenRows, kept_tokens
 
 if TYPE_CHECKING:
     from pertinent.models.transformer import TransformerModel
@@ -75,7 +75,8 @@ def token_mask_gradients(model: TransformerModel, parts: Sequence[BatchPart]) ->
     hidden = None if texts.batch.attend is None else devices.send(~texts.batch.attend, model.device)
     by_attention = devices.send(hiding, model.device)
     follow = model.head.followed_scores(lambda: [_visible_rows(part) for part in parts], model)
-    filler = None if all(hides) else _collate([_filler(part) for part in parts], model.pad_id)
+    fillers = (make_filler(part.input, part.removal, len(part.rows), part.seed) for part in parts)
+    filler = None if all(hides) else _collate(list(fillers), model.pad_id)
 
     def scores(weights: Tensor) -> Tensor:
         words = model.embed(texts.batch).detach()
@@ -171,12 +172,14 @@ def _lay_out(target: Array, parts: Sequence[BatchPart], arrays: Sequence[Array])
             first += len(array)
 
 
-def _filler(part: BatchPart) -> TokenRows:
-    """Return the tokens that the removal fills in, or the text's tokens if it hides them."""
-    input, removal, n = part.input, part.removal, len(part.rows)
+def make_filler(input: Any, removal: Removal, n: int = 1, seed: int = 0) -> TokenRows:
+    """Return n rows of the tokens that the removal fills in, or of the text's tokens if it hides them.
+
+    Raise a `SettingError` for removals without gradients along a mask.
+    """
     if removal.hides == "tokens":
         return whole_rows(input.tokens, n)
-    rows = removal(input, np.repeat(empty_mask(input.n_features), n, axis=0), part.seed)
+    rows = removal(input, np.repeat(empty_mask(input.n_features), n, axis=0), seed)
     if removal.is_random or removal.draws > 1 or not isinstance(rows, TokenRows) or rows.renumber:
         raise SettingError(
             "Mask gradients go through attention or word embeddings: the removal must be 'attention-mask', "

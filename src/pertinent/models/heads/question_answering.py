@@ -305,7 +305,7 @@ class _ReaderBatch(HeadBatch):
     def scores(self, answer: Tensor) -> Tensor:
         """Return the overlap of each row, and its answer as a span of the whole input (rows, 3)."""
         spans = self._head.spans(answer, self._candidates)
-        answers = spans + self._candidates.indices[:, :1]  # correct for whole inputs, which have no gaps
+        answers = spans + self._candidates.indices[:, :1]  # valid only for whole inputs
         for tokens, row in self._wholes.items():
             self._head.references[tokens] = answers[row].clone()
         references = self._head.references_of(self.parts, answer.device)

@@ -194,7 +194,7 @@ class Trees:
         counts = self._depends.sum(axis=0)
         if (counts > 1).any() or not counts[untraced].all():
             raise ModelError(
-                "The pipeline computes a number that its trees compare from several columns: use a "
+                "The pipeline combines several columns into one number that its trees compare: use a "
                 "model-agnostic method, such as kernel-shap."
             )
         return np.asarray(self._depends.argmax(axis=0))
