@@ -1,12 +1,13 @@
 """Speed on the CPU compared with captum, shap, lime and interpreto, at equal numbers of model evaluations.
 
-    python benchmarks/cpu.py [--texts 4] [--evaluations 400] [--repeats 3] [--only WORD] [--json PATH]
+    python benchmarks/cpu.py [--texts 4] [--evaluations 400] [--repeats 3] [--beside 0] [--only WORD]
 
 The model is a 6-layer, 384-wide encoder (all-MiniLM-L6-v2 with a random head); the texts have about
 100 tokens. Every contestant runs in a new process, one after the other, on all cores, after a short text
 for warm-up. The floor is only the model, on the kept tokens of the masks that pertinent evaluated, sorted
 by length, in precomputed batches. Contestants run with several batch sizes; those clearly slower than the
-best run once, the others `--repeats` times in alternation.
+best run once, the others `--repeats` times in alternation. `--beside N` keeps the machine busy with N other
+processes that run `pertinent shapley-sampling` on all cores.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -37,6 +39,9 @@ PADDED = f"{SEARCH}, padded"
 SIMILAR = 0.85
 FLOORS = (2048, 4096)
 CLEARLY = 1.25
+START = 20.0
+"""Seconds until another process computes."""
+
 Kept: TypeAlias = list[tuple[Ints, Ints]]
 
 
@@ -94,7 +99,6 @@ def bare_batches(path: str, size: int) -> list[dict[str, torch.Tensor]]:
 
 def contest(arguments: argparse.Namespace) -> dict[str, Any]:
     """Run one contestant in this process, and return its time."""
-    torch.set_num_threads(arguments.threads)
     case = load(arguments.texts, arguments.evaluations)
     short = replace(case, texts=["A short text for warm-up."], evaluations=20)
     library, _, method = arguments.run.partition(" ")
@@ -116,6 +120,8 @@ def contest(arguments: argparse.Namespace) -> dict[str, Any]:
             peer(case, arguments.setting)
 
     work(short)
+    while arguments.forever:
+        work(case)
     kept.clear()
     count = Count(case.model)
     start = time.perf_counter()
@@ -158,22 +164,51 @@ def contestants(only: str) -> list[Contestant]:
     return [c for c in every if only in f"{c.name} {c.rival}"]
 
 
-def measure(contestant: Contestant, arguments: argparse.Namespace, folder: str) -> dict[str, Any] | None:
-    """Run one contestant in a fresh process."""
-    masks = "" if contestant.name.endswith(PADDED) else str(Path(folder, f"{contestant.rival}.npz"))
-    command = [sys.executable, __file__, "--run", contestant.name, "--masks", masks]
-    command += ["--setting", str(contestant.setting)]
+def start(contestant: Contestant, arguments: argparse.Namespace, *flags: str) -> subprocess.Popen[str]:
+    """Start a process that runs one contestant."""
+    command = [
+        sys.executable,
+        __file__,
+        "--run",
+        contestant.name,
+        "--setting",
+        str(contestant.setting),
+        *flags,
+    ]
     for option in ("texts", "evaluations", "threads"):
         command += [f"--{option}", str(getattr(arguments, option))]
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(arguments.threads))
-    environment = {**os.environ, **threads, "HF_HUB_OFFLINE": "1"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        print(f"{contestant.name}, {contestant.label}: FAILED\n{done.stderr[-2000:]}", flush=True)
+    environment = {**os.environ, "OMP_NUM_THREADS": str(arguments.threads), "HF_HUB_OFFLINE": "1"}
+    return subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def measure(contestant: Contestant, arguments: argparse.Namespace, folder: str) -> dict[str, Any] | None:
+    """Return the time of one contestant."""
+    masks = "" if contestant.name.endswith(PADDED) else str(Path(folder, f"{contestant.rival}.npz"))
+    process = start(contestant, arguments, "--masks", masks)
+    output, errors = process.communicate()
+    if process.returncode:
+        print(f"{contestant.name}, {contestant.label}: FAILED\n{errors[-2000:]}", flush=True)
         return None
-    result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    result: dict[str, Any] = json.loads(output.strip().splitlines()[-1])
     print(f"{contestant.name:40} {contestant.label:20} {result['seconds']:8.2f} s", flush=True)
     return result
+
+
+@contextmanager
+def busy(arguments: argparse.Namespace) -> Iterator[None]:
+    """Keep the machine busy with other processes."""
+    other = Contestant(f"pertinent {METHODS[0]}", METHODS[0])
+    processes = [start(other, arguments, "--forever") for _ in range(arguments.beside)]
+    try:
+        if processes:
+            time.sleep(START)
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
 
 
 Times: TypeAlias = dict[Contestant, dict[str, Any]]
@@ -255,6 +290,8 @@ def main() -> None:
     parser.add_argument("--evaluations", type=int, default=400, help="per text (and sparsity), at least 200")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--beside", type=int, default=0, help="number of other processes that compute")
+    parser.add_argument("--forever", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument(
         "--only", default="", help="only contestants with this in their name or their rival's name"
     )
@@ -265,7 +302,8 @@ def main() -> None:
     if arguments.run:
         print(json.dumps(contest(arguments)))
         return
-    times = rounds(arguments)
+    with busy(arguments):
+        times = rounds(arguments)
     tables = [each for each in (list(rows(times)), list(verdicts(times))) if each]
     text = "\n\n".join(map(table, tables))
     print(f"\n{text}")

@@ -1,6 +1,7 @@
 """The same requests on Ray: the same answers, whatever the workers, the blocks and what happens to them."""
 
 import os
+import re
 import socket
 import sys
 import time
@@ -189,7 +190,7 @@ def test_an_input_that_kills_its_workers_fails_a_check():
     texts = [f"{text}. So it is." for text in TEXTS[:3]]
     found = pertinent.check_removal(own_model(kill), texts, progress=False, **words)
     assert {row.input for row in found.rows} == {0, 2}
-    assert "2 workers died while processing only this input" in str(found.failures[0])
+    assert re.search("[23] workers died while processing only this input", str(found.failures[0]))
 
 
 def test_a_teacher_explains_on_a_cluster(tmp_path):
@@ -232,7 +233,7 @@ def test_an_input_that_kills_its_workers_is_a_failure():
 
     found = pertinent.explain(own_model(kill), TEXTS[6:12], cluster=Cluster(workers=1, block_size=6), **WORDS)
     assert [f.index for f in found.failures] == [3]
-    assert "2 workers died while processing only this input" in found.failures[0].reason
+    assert re.search("[23] workers died while processing only this input", found.failures[0].reason)
     rest = [*TEXTS[6:9], *TEXTS[10:12]]
     here = pertinent.explain(own_model(), rest, **WORDS)
     assert np.array_equal([e.scores for e in found], [e.scores for e in here])

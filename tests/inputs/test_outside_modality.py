@@ -87,7 +87,7 @@ def test_removals_that_fill_arrays_suit_it(model, removal):
 
 
 def test_removals_of_other_kinds_do_not(model):
-    with pytest.raises(SettingError, match="'blur' is for image, but the input is time-series; choose from"):
+    with pytest.raises(SettingError, match="'blur' supports image, but the input is time-series"):
         pertinent.explain(model, SERIES, removal="blur", **QUIET)
 
 

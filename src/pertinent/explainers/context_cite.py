@@ -30,8 +30,7 @@ class ContextCite(Explainer):
         \rVert_1, \qquad f = \log \frac{p}{1 - p}
 
     where the masks z are uniform, and σ are the standard deviations of their columns. Log-odds are the
-    default scale if the output has them. For an answer text of T tokens, λ is `alpha` · T for the whole
-    answer and `alpha` for each token, as in the authors' code.
+    default scale if the output has them. λ is `alpha` times the standard deviation of f over the masks.
 
     Parameters
     ----------
@@ -40,7 +39,12 @@ class ContextCite(Explainer):
     keep
         Probability of keeping a feature.
     alpha
-        Penalty λ on coefficients of standardised masks, per answer token.
+        Penalty on coefficients of standardised masks, in standard deviations of the response.
+
+    Note
+    ----
+    In the authors' code λ is 0.01 for each token of the answer, whatever its log-odds. For real language
+    models, whose log-odds vary by many units, the best λ is proportional to their standard deviation.
     """
 
     paper = "Cohen-Wang et al. 2024, Sec. 3 and App. A.1"
@@ -48,7 +52,7 @@ class ContextCite(Explainer):
     summary = "sparse linear regression (lasso) on uniform random masks, by log-odds"
     samples: Annotated[int, Range(at_least=2)] | None = None
     keep: ProperShare = 0.5
-    alpha: Positive = 0.01
+    alpha: Positive = 0.02
 
     def evaluations(self, n_features: int) -> int | None:
         """Return the number of samples."""
@@ -58,10 +62,7 @@ class ContextCite(Explainer):
         """Evaluate the masks and fit the regression."""
         masks = task.rng.random((self.samples or task.budget, task.n_features)) < self.keep
         values = yield Values(masks)
-        columns = task.model.columns or ("",) * len(task.prediction)
-        penalties = self.alpha * task.output.n_tokens(columns)
-        by_column = np.tile(penalties, values.shape[1] // len(penalties))
-        scores = yield Compute(partial(lasso, masks, values, by_column))
+        scores = yield Compute(partial(lasso, masks, values, self.alpha * values.std(axis=0)))
         return Finding(scores=scores.T)
 
 

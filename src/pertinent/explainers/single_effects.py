@@ -12,6 +12,7 @@ from pertinent.array_types import Floats, Masks
 from pertinent.asks import Asking, Compute, PathGradients, Values
 from pertinent.config.settings import Count, Range
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits, explainers
+from pertinent.explainers.d_optimal import d_optimal_masks
 from pertinent.outputs import TINY
 
 AT_THE_INPUT: Floats = np.ones(1)
@@ -25,7 +26,7 @@ PRIORS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 RATIOS = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3)
 """Candidate variances of the many small effects, as multiples of the noise."""
 
-MORE_LIKELY = 5.0
+MORE_LIKELY = 2.0
 """Smallest gain in log-likelihood, in nats, for which small effects are kept."""
 
 MAX_STEPS, TOLERANCE = 50, 1e-3
@@ -39,9 +40,10 @@ class SingleEffects(Explainer):
 
     .. math:: f(z) = b + z^\top \Bigl(\sum_{l=1}^{L} \gamma_l \beta_l + \theta\Bigr) + \varepsilon
 
-    The masks z are uniform. Each of the L single effects has one feature γ and one size β. θ holds many small
-    effects, normal with a common variance. The posterior is computed by iterative Bayesian stepwise
-    selection; the variances of β, θ and the noise maximise the likelihood. Scores are posterior means, and
+    The first mask keeps everything; the others are random halves, chosen so that they determine a linear
+    model well (a D-optimal design). Each of the L single effects has one feature γ and one size β. θ holds
+    many small effects, normal with a common variance. Iterative Bayesian stepwise selection computes the
+    posterior; the variances of β, θ and the noise maximise the likelihood. Scores are posterior means, and
     standard errors are the posterior standard deviations of the single effects. If the output has log-odds,
     they are the default scale, as in `context-cite`.
 
@@ -65,7 +67,7 @@ class SingleEffects(Explainer):
     traits = Traits(
         evaluations_per_feature=1, min_budget=4, default_scale="logit", all_classes=True, standard_errors=True
     )
-    summary = "sparse Bayesian regression (a sum of single effects) on uniform random masks, by log-odds"
+    summary = "sparse Bayesian regression (a sum of single effects) on well-chosen masks, by log-odds"
     samples: Annotated[int, Range(at_least=4)] | None = None
     effects: Count = 10
     prior: Literal["uniform", "gradient"] = "uniform"
@@ -87,7 +89,7 @@ class SingleEffects(Explainer):
         """Request the gradient and the masks, and fit the regression."""
         weights = yield from self._weights(task)
         n = self.samples or task.budget - self._gradient_cost
-        masks = task.rng.random((n, task.n_features)) < 0.5
+        masks = d_optimal_masks(n, task.n_features, task.rng)
         values = yield Values(masks)
         effects = yield Compute(partial(fit, masks, values, self.effects, weights))
         return Finding(scores=effects.mean.T, standard_errors=effects.deviation.T)

@@ -30,6 +30,9 @@ from pertinent.removals.base import Rows
 
 logger = logging.getLogger(__name__)
 
+CPU_BATCH = 16
+"""First batch size on a CPU; it grows while that pays. Large batches of images do not fit into the cache."""
+
 
 class ModuleModel(FunctionModel):
     """A module whose forward takes a batch of arrays and returns scores (rows, columns).
@@ -59,6 +62,7 @@ class ModuleModel(FunctionModel):
         super().__init__(module, output=output or "logit", **options)
         self._output_option = output
         self._is_output_known = output is not None
+        self.first_batch = CPU_BATCH
         if self.device.type == "cuda":
             self.first_batch, self.largest_batch, self.in_flight = 512, 65536, 2
 

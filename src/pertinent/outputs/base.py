@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from pertinent.array_types import Floats, Ints, Masks
+from pertinent.array_types import Floats, Masks
 from pertinent.errors import InputError, require, safe_repr, unknown
 
 if TYPE_CHECKING:
@@ -113,10 +113,6 @@ class Output(ABC):
     def to_dict(self) -> dict[str, str]:
         """Return the arguments of `output_named` that recreate this output."""
         return {"name": self.name}
-
-    def n_tokens(self, columns: Sequence[str]) -> Ints:
-        """Return the number of answer tokens that each column sums over; 1 for other outputs."""
-        return np.ones(len(columns), dtype=np.int64)
 
     # -- scores that gradients and attacks follow ----------------------------------------------------
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pertinent.array_types import Floats, Ints
+from pertinent.array_types import Floats
 from pertinent.errors import SettingError
 from pertinent.number_format import number_text
 from pertinent.outputs.base import TINY, Output, Scale
@@ -54,14 +54,6 @@ class LogLikelihoods(PlainValues):
             return outputs
         logs = np.minimum(outputs, -TINY)
         return np.asarray(logs - np.log(-np.expm1(logs)))
-
-    def n_tokens(self, columns: Sequence[str]) -> Ints:
-        """Return the number of tokens that each column sums over; 1 for a mean over tokens."""
-        n_tokens = super().n_tokens(columns)
-        if ANSWER in columns and self.unit != PER_TOKEN:
-            n_sums = list(columns).index(ANSWER) + 1
-            n_tokens[:n_sums] = max(1, len(columns) - n_sums)
-        return n_tokens
 
     def objective(self, values: Floats, prediction: Floats, target: int) -> Floats:
         """Return the log-likelihood."""
