@@ -218,7 +218,7 @@ def test_a_finished_fit_is_read_and_asks_nothing(model, fitted, folder, rows):
     again = pertinent.fit(model, TEXTS, out=folder, **OPTIONS)
     assert again.network.fingerprint == fitted.network.fingerprint
     assert rows == []
-    with pytest.raises(SettingError, match=r"other settings \(epochs\)"):
+    with pytest.raises(SettingError, match=r"different settings \(epochs\)"):
         pertinent.fit(model, TEXTS, out=folder, **OPTIONS | {"epochs": 7})
 
 
