@@ -314,7 +314,7 @@ def test_a_finished_fit_is_read_and_another_one_is_refused(rater, tmp_path):
     rows, options = people(8, seed=5), FAST | {"epochs": 1, "out": tmp_path / "f"}
     card = pertinent.fit(rater, rows, **options).network.card
     assert pertinent.fit(rater, rows, **options).network.card == card
-    with pytest.raises(SettingError, match=r"other settings \(validation_fraction\)"):
+    with pytest.raises(SettingError, match=r"different settings \(validation_fraction\)"):
         pertinent.fit(rater, rows, validation_fraction=0.2, **options)
 
 
