@@ -50,6 +50,7 @@ def draw_all(folder: Path) -> None:
     patient = diabetes.background.values[0]
     figures: dict[str, Callable[[], Any]] = {
         "text": review.plot,
+        "enough": lambda: pertinent.explain(sentiment, REVIEW, "parallel-local-search", budget=300).plot(),
         "table": lambda: pertinent.explain(diabetes, patient).plot(),
         "image": lambda: pertinent.explain(digits, eight(), features="pixels").plot(),
         "pair": lambda: pertinent.explain(sentiment, PAIR).plot(),
@@ -122,7 +123,7 @@ def cards(folder: Path, explanations: dict[str, pertinent.Explanation]) -> None:
     for name, explanation in explanations.items():
         for suffix, scheme in schemes.items():
             with browser_page(960, 420, scheme) as page:
-                page.set_content(style + explanation.to_html())
+                page.set_content(f"<!doctype html>{style}{explanation.to_html()}")
                 page.screenshot(path=folder / f"{name}{suffix}.png", full_page=True)
         print(name)
 
@@ -162,8 +163,7 @@ def web_pages(folder: Path) -> None:
         page.click("text=The best part was when it ended.")
         page.wait_for_selector("text=Done:")
         page.click(".text .w >> text=best")
-        page.wait_for_selector("text=The prediction becomes")
-        page.click("summary >> text=Cost and faithfulness")
+        page.wait_for_selector("text=The prediction changes")
         page.screenshot(path=folder / "serve.png", full_page=True)
         page.select_option("[name=model]", "recall")
         page.wait_for_selector("[name=rather_than]")
@@ -214,7 +214,7 @@ def study_page(folder: Path) -> None:
         page.click("text=Begin")
         while not page.locator(".two").count():
             question = page.locator("h1").inner_text()
-            value = question[-2] if "please choose" in question else None
+            value = question[-2] if "Please choose" in question else None
             page.locator(f"[name=answer][value='{value}']" if value else "[name=answer]").last.check(
                 force=True
             )

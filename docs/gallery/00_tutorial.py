@@ -21,6 +21,8 @@ Explain one text
 ----------------
 """
 
+# sphinx_gallery_thumbnail_path = 'pictures/explanation.png'
+
 import pertinent
 
 model = pertinent.load("sentiment")

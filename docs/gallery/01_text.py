@@ -5,6 +5,8 @@ Explain a text classifier
 Find out which words a sentiment model used, and how certain their scores are.
 """
 
+# sphinx_gallery_thumbnail_path = 'pictures/text.png'
+
 import pertinent
 
 model = pertinent.load("sentiment")

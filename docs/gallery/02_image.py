@@ -5,6 +5,8 @@ Explain an image classifier
 See which pixels make a digit an eight.
 """
 
+# sphinx_gallery_thumbnail_path = 'pictures/image.png'
+
 from sklearn.datasets import load_digits
 
 import pertinent

@@ -5,6 +5,8 @@ Explain a table row, and a whole table
 Explain one prediction of a regressor exactly, then look at the whole data set.
 """
 
+# sphinx_gallery_thumbnail_path = 'pictures/beeswarm.png'
+
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import HistGradientBoostingRegressor
 

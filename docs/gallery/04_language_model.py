@@ -5,6 +5,8 @@ Explain the answer of a language model
 Find out which sentence of a prompt an answer comes from.
 """
 
+# sphinx_gallery_thumbnail_path = 'pictures/answer.png'
+
 import pertinent
 from pertinent import Prompt
 

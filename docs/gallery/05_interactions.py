@@ -5,6 +5,8 @@ Find features that act together
 A score for each word cannot show that "not" reverses "bad". Interactions can.
 """
 
+# sphinx_gallery_thumbnail_path = 'pictures/interactions.png'
+
 import pertinent
 
 model = pertinent.load("sentiment")

@@ -5,6 +5,8 @@ Find the features an attacker must change
 Explain by robustness: changing the important features is enough to change the prediction.
 """
 
+# sphinx_gallery_thumbnail_path = 'pictures/attack.png'
+
 from sklearn.datasets import load_digits
 
 import pertinent

@@ -5,6 +5,8 @@ Explain millions of inputs with a fitted explainer
 Fit a network once. After that, an explanation costs one forward pass.
 """
 
+# sphinx_gallery_thumbnail_path = 'pictures/fitted.png'
+
 import numpy as np
 
 import pertinent

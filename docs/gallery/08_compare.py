@@ -5,6 +5,8 @@ Compare methods
 Explain the same texts by several methods and measure which explanations are most faithful.
 """
 
+# sphinx_gallery_thumbnail_path = 'pictures/compare.png'
+
 import pertinent
 
 model = pertinent.load("sentiment")

@@ -5,6 +5,8 @@ Search for the words that are enough
 Find the smallest set of words with which the model makes the same prediction (Hase et al. 2021).
 """
 
+# sphinx_gallery_thumbnail_path = 'pictures/enough.png'
+
 import pertinent
 
 model = pertinent.load("sentiment")

@@ -5,6 +5,8 @@ Check that removal keeps inputs in distribution
 An explanation is only as good as the model's predictions for texts with words removed. Check them first.
 """
 
+# sphinx_gallery_thumbnail_path = 'pictures/check.png'
+
 import pertinent
 
 model = pertinent.load("sentiment")

@@ -5,6 +5,8 @@ Ask people which explanations help
 Create a blinded study from saved explanations, collect answers on a web page, and analyse them.
 """
 
+# sphinx_gallery_thumbnail_path = 'pictures/study.png'
+
 import sys
 import tempfile
 from pathlib import Path

@@ -6,6 +6,8 @@ Text, images, tables and prompts are built in. Another kind of input takes a sin
 explains a detector of pulses in a time series.
 """
 
+# sphinx_gallery_thumbnail_path = 'pictures/time-series.png'
+
 import sys
 from pathlib import Path
 
