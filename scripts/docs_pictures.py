@@ -218,7 +218,8 @@ def study_page(folder: Path) -> None:
             page.locator(f"[name=answer][value='{value}']" if value else "[name=answer]").last.check(
                 force=True
             )
-            page.click("text=Next")
+            with page.expect_navigation():
+                page.click("text=Next")
         page.locator("[name=answer]").first.check()
         page.screenshot(path=folder / "study.png")
         print("study")

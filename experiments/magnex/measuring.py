@@ -310,7 +310,7 @@ def words_of_answer(model: Any, e: Explanation) -> Masks:
     first, last = map(int, model.head.references[tokens].tolist())
     if first > last:
         return np.zeros(len(e.features), dtype=np.bool_)
-    answer = np.array([[1, tokens.place[first, 1], tokens.place[last, 2]]])
+    answer = np.array([[1, tokens.char_spans[first, 1], tokens.char_spans[last, 2]]])
     words: Masks = input.match_annotation(answer)
     return words
 

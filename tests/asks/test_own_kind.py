@@ -125,7 +125,7 @@ def test_its_errors_are_the_inputs_own():
 
 
 def test_the_budget_holds_before_it_is_asked():
-    with pytest.raises(BudgetError, match="asked for 25 evaluations, but its budget is 20"):
+    with pytest.raises(BudgetError, match=r"25 evaluations.*budget is 20"):
         explain([0.0, 0.0, 0.0], budget=20)
     assert sizes == []
 

@@ -163,7 +163,7 @@ def test_targets_and_starts(digits):
     np.testing.assert_array_equal(np.argsort(-toward.scores)[:6], np.argsort(-again.scores)[:6])
     with pytest.raises(SettingError, match="toward"):
         pertinent.explain(model, images[0], "greedy-as", target=other, **settings)
-    with pytest.raises(SettingError, match="another class"):
+    with pytest.raises(SettingError, match="`toward`"):
         pertinent.explain(model, images[0], "greedy-as", toward=e.target, **settings)
 
 

@@ -42,7 +42,7 @@ def test_tokens_are_the_same(both, text, features):
         other.truncation,
         other.fingerprint,
     )
-    for name in ("ids", "types", "feature", "place"):
+    for name in ("ids", "types", "feature", "char_spans"):
         np.testing.assert_array_equal(getattr(own.tokens, name), getattr(other.tokens, name))
 
 
