@@ -23,7 +23,7 @@ from pertinent.explainers.base import DEFAULT_BUDGET, DEFAULT_SPARSITIES, Task, 
 from pertinent.masks import full_mask
 from pertinent.models.base import Answer
 from pertinent.models.tokens.batches import TokenBatch, collate
-from pertinent.testing.games import Game, answer
+from pertinent.testing.games import RecordedGame, answer
 
 SPECIAL = 2
 """Number of tokens of a text that are never removed."""
@@ -71,7 +71,7 @@ def time_algorithm(method: str, d: int, budget: int, n: int) -> float:
         prediction = classify(full_mask(d))[0]
         rng = np.random.default_rng(0)  # the same for all inputs of one size, as in `explain`
         task = Task(d, int(prediction.argmax()), prediction, budget, DEFAULT_SPARSITIES, rng)
-        game = Game(d, lambda masks: clock.exclude(lambda: classify(masks)))  # noqa: B023
+        game = RecordedGame(d, lambda masks: clock.exclude(lambda: classify(masks)))  # noqa: B023
         start = clock.now()
         answer(explainer.explain(task), game)
         seconds.append(clock.now() - start)

@@ -23,7 +23,7 @@ from pertinent.array_types import Floats, Masks
 from pertinent.explainers.base import explainers
 from pertinent.explainers.shapley.interaction_index import INDICES, exact_pairs
 from pertinent.masks import all_coalitions, shapley_values_of
-from pertinent.testing.games import Game, play
+from pertinent.testing.games import RecordedGame, play
 
 METHODS = ("banzhaf", "shapley", "kernel-shap", "shapley-sampling", "shapley-interactions")
 FEATURES = (4, 5, 6, 7, 8, 10, 12)
@@ -107,7 +107,7 @@ def measure(method: str, game: str, d: int, budget: int, seeds: int) -> dict[str
     explainer, span = explainers.make(method), float(np.ptp(table))
     scores, errors, warned = [], [], []
     for seed in range(seeds):
-        played = Game(d, lambda masks: table[masks @ (1 << np.arange(d))][:, None])
+        played = RecordedGame(d, lambda masks: table[masks @ (1 << np.arange(d))][:, None])
         finding = play(explainer, played, budget=budget, sparsities=(0.5,), seed=seed)
         if finding.interactions is None:
             assert finding.scores is not None

@@ -36,7 +36,7 @@ Errors = dict[tuple[str, int], dict[str, list[float]]]
 
 def play(explainer: Explainer, game: Game, budget: int, seed: int) -> Finding:
     """Run an estimator on a game."""
-    played = games.Game(game.d, lambda masks: game(masks)[:, None])
+    played = games.RecordedGame(game.d, lambda masks: game(masks)[:, None])
     return games.play(explainer, played, budget=budget, sparsities=(0.5,), seed=seed)
 
 

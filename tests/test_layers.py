@@ -1,6 +1,7 @@
 """Imports point one way: from the command line down to the plain types."""
 
 import ast
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,16 @@ def test_no_import_cycles():
     for name in names:
         visit(name)
     assert len(done) > 100
+
+
+def test_no_class_name_is_used_twice():
+    classes = Counter(
+        node.name
+        for path in FILES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    )
+    assert not {name for name, n in classes.items() if n > 1}
 
 
 @pytest.mark.parametrize("folder", ["explainers", "metrics"])

@@ -23,7 +23,7 @@ from pertinent.explainers.search.anchors import (
     lower_bounds,
     upper_bounds,
 )
-from pertinent.testing.games import Game, answer, play
+from pertinent.testing.games import RecordedGame, answer, play
 
 
 def rule(d, *clauses):
@@ -33,7 +33,7 @@ def rule(d, *clauses):
         holds = np.any([masks[:, list(c)].all(axis=1) for c in clauses], axis=0)
         return np.where(holds[:, None], [0.2, 0.8], [0.7, 0.3])
 
-    return Game(d, function)
+    return RecordedGame(d, function)
 
 
 def linear(d, seed, share=0.5):
@@ -45,7 +45,7 @@ def linear(d, seed, share=0.5):
         p = 1 / (1 + np.exp(least - masks @ weights))
         return np.column_stack([1 - p, p])
 
-    return Game(d, function)
+    return RecordedGame(d, function)
 
 
 def find(game, k, *, target=1, seed=0, budget=1000, **settings):
@@ -177,7 +177,7 @@ def test_the_shorter_of_two_rules_covers_more():
 
 
 def test_what_is_predicted_anyway_needs_no_feature():
-    game = Game(9, lambda masks: np.tile([0.1, 0.9], (len(masks), 1)))
+    game = RecordedGame(9, lambda masks: np.tile([0.1, 0.9], (len(masks), 1)))
     found = find(game, 3, fill=False)
     assert found.details["anchor"] == []
     assert found.details["coverage"] == 1
@@ -288,7 +288,7 @@ def test_one_run_serves_every_size(k, budget):
 
 def test_a_close_race_leaves_something_for_larger_sets():
     """Check that equal single features do not use up the budget."""
-    game = Game(20, lambda masks: np.eye(2)[(masks.sum(axis=1) > 10).astype(int)])
+    game = RecordedGame(20, lambda masks: np.eye(2)[(masks.sum(axis=1) > 10).astype(int)])
     arms_of_one = START + SHARE * (1000 - START) + 1
     find(game, 8, fill=False)
     smallest = game.masks[int(arms_of_one) :]

@@ -6,7 +6,7 @@ import pytest
 import pertinent
 from pertinent.explainers.base import explainers
 from pertinent.masks import all_coalitions
-from pertinent.testing.games import Game, additive, as_model, majority, play, unanimity
+from pertinent.testing.games import RecordedGame, additive, as_model, majority, play, unanimity
 
 SAMPLED = ["banzhaf", "kernel-shap", "shapley", "shapley-sampling"]
 
@@ -79,7 +79,7 @@ def test_an_explanation_says_that_its_errors_are_unknown():
 @pytest.mark.parametrize("index", ["k-sii", "sii", "stii", "faith-shap", "banzhaf"])
 def test_errors_of_interactions_are_possible(index):
     """Check that second differences of parity are at most twice its range."""
-    game = Game(10, lambda masks: masks.sum(axis=1, keepdims=True) % 2.0)
+    game = RecordedGame(10, lambda masks: masks.sum(axis=1, keepdims=True) % 2.0)
     for seed in range(3):
         found = play(explainers.make("shapley-interactions", {"index": index}), game, budget=100, seed=seed)
         values, errors = found.interactions.values, found.interactions.standard_errors
@@ -91,7 +91,7 @@ def test_errors_of_interactions_are_possible(index):
 def test_errors_of_a_smooth_game_are_not_much_larger():
     """Compare with the standard error of a mean of the same number of pairs."""
     weights = np.random.default_rng(0).normal(size=10)
-    game = Game(10, lambda masks: 1 / (1 + np.exp(masks @ -weights[:, None])))
+    game = RecordedGame(10, lambda masks: 1 / (1 + np.exp(masks @ -weights[:, None])))
     every = all_coalitions(10)
     values = game.values(every)[:, 0] - game.values(~every)[:, 0]
     signed = np.where(every, 1.0, -1.0) * values[:, None]

@@ -6,7 +6,7 @@ import pytest
 from pertinent.explainers import d_optimal
 from pertinent.explainers.d_optimal import d_optimal_masks
 from pertinent.explainers.single_effects import SingleEffects
-from pertinent.testing.games import Game, play
+from pertinent.testing.games import RecordedGame, play
 
 
 def log_determinant(masks):
@@ -44,7 +44,7 @@ def test_the_full_mask_is_first_and_large_designs_are_random(monkeypatch):
 def test_errors_with_few_masks_are_smaller_than_with_random_ones(monkeypatch):
     def error(seed):
         weights = np.random.default_rng(seed).normal(size=12)
-        game = Game(12, lambda masks: (masks @ weights)[:, None])
+        game = RecordedGame(12, lambda masks: (masks @ weights)[:, None])
         return ((play(SingleEffects(), game, budget=24, seed=seed).scores[0] - weights) ** 2).mean()
 
     chosen = np.mean([error(seed) for seed in range(20)])

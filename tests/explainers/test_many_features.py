@@ -6,7 +6,7 @@ import pytest
 from pertinent.errors import BudgetError
 from pertinent.explainers.lime import Lime, ridge
 from pertinent.explainers.shapley.kernel_shap import KernelShap, _inverse
-from pertinent.testing.games import Game, additive, play
+from pertinent.testing.games import RecordedGame, additive, play
 
 
 def test_kernel_shap_of_a_thousand_features():
@@ -17,7 +17,7 @@ def test_kernel_shap_of_a_thousand_features():
 
 def test_kernel_shap_of_too_many_names_a_better_method():
     with pytest.raises(BudgetError, match="Use shapley-sampling"):
-        play(KernelShap(), Game(10_000, lambda masks: masks[:, :1].astype(float)))
+        play(KernelShap(), RecordedGame(10_000, lambda masks: masks[:, :1].astype(float)))
 
 
 def test_the_quick_inverse_is_the_pseudo_inverse():
@@ -32,7 +32,7 @@ def test_the_quick_inverse_is_the_pseudo_inverse():
 
 
 def test_lime_of_ten_thousand_features():
-    found = play(Lime(), Game(10_000, lambda masks: masks[:, 7:8].astype(float)), budget=200)
+    found = play(Lime(), RecordedGame(10_000, lambda masks: masks[:, 7:8].astype(float)), budget=200)
     assert found.scores[0].argmax() == 7
     assert np.isfinite(found.standard_errors).all()
 

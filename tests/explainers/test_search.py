@@ -40,7 +40,7 @@ from pertinent.explainers.search.parallel_local_search import ParallelLocalSearc
 from pertinent.explainers.search.sampled_search import ExhaustiveSearch, RandomSearch
 from pertinent.explainers.search.thompson_search import SeenSets, ThompsonSearch, growth, toward
 from pertinent.testing.games import (
-    Game,
+    RecordedGame,
     Smooth,
     additive,
     as_model,
@@ -253,7 +253,7 @@ def test_a_walk_moves_only_to_what_is_better(objective):
 
 
 def test_an_equally_good_set_is_not_better():
-    game = Game(200, lambda masks: np.ones((len(masks), 1)))
+    game = RecordedGame(200, lambda masks: np.ones((len(masks), 1)))
     search(ParallelLocalSearch(runs=1), game, 100, budget=50)
     assert ((game.masks[1:] ^ game.masks[0]).sum(axis=1) == 2).all()
 
@@ -712,7 +712,7 @@ def test_thompson_search_knows_certainty_from_doubt(objective):
         p = p if objective == "sufficiency" else 1 - p
         return np.column_stack([1 - p, p])
 
-    game = Game(d, function)
+    game = RecordedGame(d, function)
     for seed in range(5):
         chosen = search(ThompsonSearch(objective=objective), game, k, target=1, budget=150, seed=seed)
         np.testing.assert_array_equal(chosen, wanted)

@@ -10,7 +10,7 @@ from pertinent.explainers.base import explainers
 from pertinent.explainers.shapley.kernel_shap import Coalitions, draw_coalitions, solve
 from pertinent.masks import all_coalitions, shapley_values_of
 from pertinent.stats import student_factor
-from pertinent.testing.games import Game, play, sum_of_unanimity
+from pertinent.testing.games import RecordedGame, play, sum_of_unanimity
 
 
 def sparse_game(d, seed, sets=15, largest=4):
@@ -82,7 +82,7 @@ def majority(weights):
     def values(masks):
         return (masks @ weights > weights.sum() / 2).astype(float)[:, None]
 
-    return Game(d, values, shapley=shapley_values_of(values(all_coalitions(d))).T)
+    return RecordedGame(d, values, shapley=shapley_values_of(values(all_coalitions(d))).T)
 
 
 @pytest.mark.parametrize("method", ["shapley", "kernel-shap", "shapley-sampling"])

@@ -259,7 +259,8 @@ def test_intervals_cover_the_truth_of_a_vote():
     covered = []
     for seed in range(4):
         votes = np.random.default_rng(seed).uniform(1, 10, 10)
-        game = games.Game(10, lambda masks: (masks @ votes > 0.6 * votes.sum())[:, None].astype(float))  # noqa: B023
+        majority = 0.6 * votes.sum()
+        game = games.RecordedGame(10, lambda masks: 1.0 * (masks @ votes > majority)[:, None])  # noqa: B023
         truth = above(exact_pairs(INDICES["sii"], game.values(all_coalitions(10)))[..., 0])
         found = games.play(made("sii"), game, budget=200, seed=seed).interactions
         covered.append(np.abs(above(found.values[0]) - truth) <= 1.96 * above(found.standard_errors[0]))

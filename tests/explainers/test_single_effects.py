@@ -9,7 +9,7 @@ import pertinent
 from pertinent import Prompt
 from pertinent.errors import BudgetError
 from pertinent.explainers.single_effects import PRIORS, SingleEffects, fit
-from pertinent.testing.games import Game, play
+from pertinent.testing.games import RecordedGame, play
 
 
 def plain(masks, y, n_effects, weights, steps=50):
@@ -68,14 +68,14 @@ def needle(d, place, rng):
 def test_one_of_many_features_is_found_with_few_masks():
     hits = 0
     for seed in range(20):
-        game = Game(32, needle(32, seed, np.random.default_rng(seed)))
+        game = RecordedGame(32, needle(32, seed, np.random.default_rng(seed)))
         hits += int(play(SingleEffects(), game, budget=16, seed=seed).scores[0].argmax()) == seed
     assert hits >= 19
 
 
 def test_coefficients_of_an_additive_game_are_recovered():
     weights = np.array([5.0, -3.0, 2.0, 0.0, 0.0, 1.0])
-    game = Game(6, lambda masks: (masks @ weights)[:, None])
+    game = RecordedGame(6, lambda masks: (masks @ weights)[:, None])
     np.testing.assert_allclose(play(SingleEffects(), game, budget=60).scores[0], weights, atol=0.02)
     assert game.distinct <= 60
 

@@ -9,7 +9,7 @@ from torch import nn
 
 import pertinent
 from pertinent.errors import FileError, InputError, ModelError, SettingError
-from pertinent.learners.networks.table_scorer import CATEGORIES, Column
+from pertinent.learners.networks.table_scorer import CATEGORIES, EncodedColumn
 from pertinent.learners.networks.word_scorer import WordScorer
 from pertinent.models.embedded import digits, tables
 from pertinent.removals import FromBackground
@@ -94,17 +94,17 @@ def test_numbers_categories_and_missing_values_are_learned(rater, fitted):
 
 
 def test_columns_are_encoded():
-    numbers = Column.from_values("n", np.array([1.0, 3.0, np.nan]))
+    numbers = EncodedColumn.from_values("n", np.array([1.0, 3.0, np.nan]))
     assert numbers.encode(np.array([4.0, np.nan])).tolist() == [[2.0, 0.0], [0.0, 1.0]]
-    words = Column.from_values("w", np.array(["b", "a", "b", np.nan], dtype=object))
+    words = EncodedColumn.from_values("w", np.array(["b", "a", "b", np.nan], dtype=object))
     assert words.categories == ("a", "b")
     assert words.encode(np.array(["b", "never seen", np.nan], dtype=object)).tolist() == [
         [0, 1, 0], [0, 0, 1], [0, 0, 1],
     ]  # fmt: skip
-    assert Column.from_values("c", np.full(3, 7.0)).encode(np.array([7.0])).tolist() == [[0.0, 0.0]]
-    assert Column.from_values("digits", np.array(["1", "2"], dtype=object)).categories == ("1", "2")
+    assert EncodedColumn.from_values("c", np.full(3, 7.0)).encode(np.array([7.0])).tolist() == [[0.0, 0.0]]
+    assert EncodedColumn.from_values("digits", np.array(["1", "2"], dtype=object)).categories == ("1", "2")
     many = np.array([f"v{i:03}" for i in range(CATEGORIES)] * 2 + ["rare"], dtype=object)
-    assert "rare" not in Column.from_values("m", many).categories
+    assert "rare" not in EncodedColumn.from_values("m", many).categories
 
 
 def test_the_embedded_tables(tmp_path):

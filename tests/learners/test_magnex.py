@@ -71,7 +71,7 @@ def test_what_is_selected_is_above_one_half():
 # -- the gradient ----------------------------------------------------------------------------------
 
 
-class Game(SelectionBatch):
+class RecordedGame(SelectionBatch):
     """A batch with the same input in every row; the answer depends on which of three features are kept."""
 
     values = torch.tensor([0.1, 0.3, 0.35, 0.9, 0.2, 0.97, 0.5, 1.0], dtype=torch.float64)
@@ -98,7 +98,7 @@ class Game(SelectionBatch):
 def gradient(learner, logits, n_rows=1, memory=None):
     """Return the gradient of the quality, as the learner estimates it."""
     own = logits.clone().requires_grad_()
-    game = Game(own, n_rows)
+    game = RecordedGame(own, n_rows)
     if memory is not None:
         game.memory.copy_(torch.tensor(memory))
     learner.compute_loss(game).backward()
@@ -111,7 +111,7 @@ def exact_gradient(logits):
     masks = torch.tensor(list(product([False, True], repeat=3)))
     p = own.sigmoid()
     chances = torch.where(masks, p, 1 - p).prod(1)
-    game = Game(own)
+    game = RecordedGame(own)
     real = torch.ones(8, 3, dtype=torch.bool)
     quality = LEARNER.quality(game.ask(masks), masks, real, torch.ones(8, 1, dtype=torch.float64))
     (chances * quality).sum().backward()
@@ -150,7 +150,7 @@ def test_the_moving_average_is_of_earlier_steps():
 
 def test_an_input_whose_quality_stays_the_same_teaches_nothing(monkeypatch):
     """Check constant quality, which only has a gradient with the moving average of other inputs."""
-    monkeypatch.setattr(Game, "values", torch.full((8,), 0.4, dtype=torch.float64))
+    monkeypatch.setattr(RecordedGame, "values", torch.full((8,), 0.4, dtype=torch.float64))
     torch.manual_seed(0)
     found = {
         name: gradient(MAGNExLearner(baseline=name, samples=4), LOGITS, memory=(0.9, 1.0)).abs().max()

@@ -9,7 +9,7 @@ from pertinent.cli import main
 from pertinent.errors import SettingError
 from pertinent.metrics.top_features import ClassFaithfulness, ClassIoU
 from pertinent.outputs import Labels, PlainValues
-from pertinent.testing.games import Game, answer
+from pertinent.testing.games import RecordedGame, answer
 
 NAMES = ("world", "sports", "business")
 
@@ -22,7 +22,7 @@ def votes(masks):
     return p / p.sum(axis=1, keepdims=True)
 
 
-GAME = Game(4, votes)
+GAME = RecordedGame(4, votes)
 
 
 def explanation_of(class_scores, target=0, game=GAME, output=None):
@@ -62,7 +62,7 @@ def test_all_features_predict_one_class():
 
 
 def test_a_class_that_is_always_predicted_and_those_that_never_are():
-    always = Game(4, lambda masks: np.tile([0.1, 0.8, 0.1], (len(masks), 1)))
+    always = RecordedGame(4, lambda masks: np.tile([0.1, 0.8, 0.1], (len(masks), 1)))
     e = explanation_of(VOTES.T, game=always)
     assert measure(ClassFaithfulness(k=1), e, always) == {None: pytest.approx(1 / 3)}
     assert measure(ClassFaithfulness(k=1, target="sports"), e, always) == {None: 1.0}
@@ -87,7 +87,7 @@ def test_methods_that_score_one_class():
 
 
 def test_outputs_that_are_not_classes():
-    values = Game(4, lambda masks: masks @ VOTES)
+    values = RecordedGame(4, lambda masks: masks @ VOTES)
     e = explanation_of(VOTES.T, game=values, output=PlainValues())
     with pytest.raises(SettingError, match="class-faithfulness needs classes, but the model has values"):
         measure(ClassFaithfulness(), e, values)
@@ -95,7 +95,7 @@ def test_outputs_that_are_not_classes():
     with pytest.raises(SettingError, match="class-faithfulness needs classes, but the model has labels"):
         measure(ClassFaithfulness(), e, values)
     assert measure(ClassIoU(k=1), e, values) == {None: 0.0}
-    one = Game(4, lambda masks: masks @ VOTES[:, :1])
+    one = RecordedGame(4, lambda masks: masks @ VOTES[:, :1])
     with pytest.raises(SettingError, match="class-iou needs at least two values"):
         measure(ClassIoU(), explanation_of(VOTES.T[:1], game=one, output=PlainValues()), one)
 

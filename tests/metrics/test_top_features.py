@@ -18,7 +18,7 @@ from pertinent.metrics.top_features import (
     PositiveDeltaLogOdds,
 )
 from pertinent.outputs import TINY, Labels, PlainValues
-from pertinent.testing.games import Game, answer, as_probabilities, random_table
+from pertinent.testing.games import RecordedGame, answer, as_probabilities, random_table
 
 
 def voting(*weights, offset=0.0):
@@ -29,12 +29,12 @@ def voting(*weights, offset=0.0):
         p = offset + masks @ w
         return np.column_stack([1 - p, p])
 
-    return Game(len(w), function)
+    return RecordedGame(len(w), function)
 
 
 def of_values(*weights):
     w = np.array(weights)
-    return Game(len(w), lambda masks: (masks @ w)[:, None])
+    return RecordedGame(len(w), lambda masks: (masks @ w)[:, None])
 
 
 def explanation_of(game, scores, target=1, output=None, **fields):
@@ -81,15 +81,15 @@ def test_faithfulness_is_about_the_prediction_whatever_class_was_explained(targe
 
 
 def test_faithfulness_of_a_model_that_always_or_never_predicts_a_class():
-    always = Game(3, lambda masks: np.tile([0.2, 0.8], (len(masks), 1)))
+    always = RecordedGame(3, lambda masks: np.tile([0.2, 0.8], (len(masks), 1)))
     assert measure(Faithfulness(k=1), always, [1, 2, 3]) == {None: 1.0}
-    only_whole = Game(3, lambda masks: np.where(masks.all(axis=1)[:, None], [0.1, 0.9], [0.9, 0.1]))
+    only_whole = RecordedGame(3, lambda masks: np.where(masks.all(axis=1)[:, None], [0.1, 0.9], [0.9, 0.1]))
     assert measure(Faithfulness(k=2), only_whole, [1, 2, 3]) == {None: 0.0}
     assert measure(Faithfulness(k=3), only_whole, [1, 2, 3]) == {None: 1.0}
 
 
 def test_faithfulness_of_labels_is_the_side_of_a_half():
-    game = Game(2, lambda masks: np.where(masks[:, :1], [0.9, 0.6], [0.9, 0.4]))
+    game = RecordedGame(2, lambda masks: np.where(masks[:, :1], [0.9, 0.6], [0.9, 0.4]))
     for target, same in ((0, 1.0), (1, 0.0)):
         assert measure(Faithfulness(k=1), game, [0, 1], target=target, output=Labels()) == {None: same}
 

@@ -23,7 +23,7 @@ from pertinent.models.base import Model
 
 
 @dataclass(eq=False)
-class Game:
+class RecordedGame:
     """A function from masks (masks, features) to values (masks, classes) that logs all questions.
 
     Attributes
@@ -81,7 +81,9 @@ class Game:
         return len(np.unique(self.masks, axis=0))
 
 
-def sum_of_unanimity(d: int, sets: Iterable[Iterable[int]], weights: Any, offset: float = 0.0) -> Game:
+def sum_of_unanimity(
+    d: int, sets: Iterable[Iterable[int]], weights: Any, offset: float = 0.0
+) -> RecordedGame:
     """Return v(S) = offset + Σ_T m_T [T ⊆ S]; `weights` are (sets,) or (sets, classes)."""
     member = np.zeros((len(weights), d))
     for row, members in enumerate(sets):
@@ -94,20 +96,20 @@ def sum_of_unanimity(d: int, sets: Iterable[Iterable[int]], weights: Any, offset
 
     shapley = weights.T @ (member / size[:, None])
     banzhaf = weights.T @ (member / 2.0 ** (size - 1)[:, None])
-    return Game(d, function, shapley, banzhaf)
+    return RecordedGame(d, function, shapley, banzhaf)
 
 
-def additive(weights: Any, offset: float = 0.0) -> Game:
+def additive(weights: Any, offset: float = 0.0) -> RecordedGame:
     """Return a game in which each feature adds its weight, independently of the other features."""
     return sum_of_unanimity(len(weights), [[i] for i in range(len(weights))], np.asarray(weights), offset)
 
 
-def unanimity(d: int, members: Iterable[int]) -> Game:
+def unanimity(d: int, members: Iterable[int]) -> RecordedGame:
     """Return a game that is 1 if all members are kept, otherwise 0."""
     return sum_of_unanimity(d, [list(members)], np.array([1.0]))
 
 
-def random_interactions(d: int, seed: int, *, order: int = 2, classes: int = 1) -> Game:
+def random_interactions(d: int, seed: int, *, order: int = 2, classes: int = 1) -> RecordedGame:
     """Return a game in which every set of 1 … `order` features has a random normal weight for each class."""
     rng = np.random.default_rng([d, seed, order])
     sets = [c for size in range(1, order + 1) for c in combinations(range(d), size)]
@@ -115,11 +117,11 @@ def random_interactions(d: int, seed: int, *, order: int = 2, classes: int = 1) 
     return sum_of_unanimity(d, sets, rng.normal(size=(len(sets), classes)) * scale[:, None])
 
 
-def majority(d: int) -> Game:
+def majority(d: int) -> RecordedGame:
     """Return a game that is 1 if more than half of the features are kept."""
     least = d // 2 + 1
     pivotal = comb(d - 1, least - 1) / 2 ** (d - 1)
-    return Game(
+    return RecordedGame(
         d,
         lambda masks: (masks.sum(axis=1, keepdims=True) >= least).astype(float),
         np.full((1, d), 1.0 / d),
@@ -127,10 +129,10 @@ def majority(d: int) -> Game:
     )
 
 
-def random_table(d: int, seed: int, classes: int = 1) -> Game:
+def random_table(d: int, seed: int, classes: int = 1) -> RecordedGame:
     """Return a game with an independent normal value for every mask and no structure to exploit."""
     table = np.random.default_rng([d, seed, 99]).normal(size=(2**d, classes))
-    return Game(d, lambda masks: table[masks @ (1 << np.arange(d))])
+    return RecordedGame(d, lambda masks: table[masks @ (1 << np.arange(d))])
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,7 @@ class Smooth:
         pairs = np.triu(rng.normal(size=(self.d, self.d)), 1) * self.pairs / np.sqrt(self.d)
         return float(rng.normal()) / 2, self.strength * rng.normal(size=self.d), self.strength * pairs
 
-    def game(self) -> Game:
+    def game(self) -> RecordedGame:
         """Return the game, which has gradients."""
         offset, weights, pairs = self.parameters
 
@@ -171,10 +173,10 @@ class Smooth:
             missing = 1 - function(masks)[:, [target]]
             return np.asarray((1 if target else -1) * missing * (weights + m @ (pairs + pairs.T)))
 
-        return Game(self.d, function, gradients=gradients)
+        return RecordedGame(self.d, function, gradients=gradients)
 
 
-def as_probabilities(game: Game) -> Game:
+def as_probabilities(game: RecordedGame) -> RecordedGame:
     """Return a one-class game shifted and scaled into probabilities of two classes."""
     values = game.values(all_coalitions(game.d))[:, 0]
     low, high = values.min(), values.max()
@@ -185,17 +187,17 @@ def as_probabilities(game: Game) -> Game:
 
     signs = 0.8 / (high - low) * np.array([[-1.0], [1.0]])
     shapley, banzhaf = (None if v is None else signs * v for v in (game.shapley, game.banzhaf))
-    return Game(game.d, function, shapley, banzhaf)
+    return RecordedGame(game.d, function, shapley, banzhaf)
 
 
-def as_model(game: Game) -> Model:
+def as_model(game: RecordedGame) -> Model:
     """Return a model over table rows: explain ``np.ones(d)`` with ``removal="constant"``."""
     return pertinent.wrap(lambda rows: game(np.asarray(rows) != 0), kind="table")
 
 
 def play(
     explainer: Explainer,
-    game: Game,
+    game: RecordedGame,
     *,
     target: int = 0,
     budget: int | None = None,
@@ -217,7 +219,7 @@ def play(
     return finding
 
 
-def answer(algorithm: Algorithm, game: Game) -> Any:
+def answer(algorithm: Algorithm, game: RecordedGame) -> Any:
     """Answer the questions of an explainer or metric with the game and return the result."""
     reply: Any = None
     while True:

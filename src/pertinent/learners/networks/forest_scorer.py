@@ -12,7 +12,7 @@ from pertinent._optional import optional
 from pertinent.array_types import Array, Floats, Ints
 from pertinent.config.fingerprints import generator
 from pertinent.learners.networks.scorer import device_of
-from pertinent.learners.networks.table_scorer import Column, RowScorer
+from pertinent.learners.networks.table_scorer import EncodedColumn, RowScorer
 from pertinent.models.base import Model
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class ForestScorer(RowScorer):
     answers: torch.Tensor
     used: torch.Tensor
 
-    def __init__(self, n_columns: int, columns: Sequence[Column]) -> None:
+    def __init__(self, n_columns: int, columns: Sequence[EncodedColumn]) -> None:
         super().__init__(n_columns, columns)
         widths = torch.tensor([column.width for column in columns])
         self.owner = torch.arange(len(columns)).repeat_interleave(widths)

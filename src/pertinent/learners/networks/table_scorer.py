@@ -28,7 +28,7 @@ CATEGORIES = 50
 
 
 @dataclass(frozen=True)
-class Column:
+class EncodedColumn:
     """The encoding of one column: standardised, or one number for each of its `categories`."""
 
     name: str
@@ -37,7 +37,7 @@ class Column:
     categories: tuple[str, ...] | None = None
 
     @classmethod
-    def from_values(cls, name: str, values: Array) -> Column:
+    def from_values(cls, name: str, values: Array) -> EncodedColumn:
         """Derive the encoding from training values."""
         present = values[~missing(values)]
         try:
@@ -74,7 +74,7 @@ class Column:
 class RowScorer(Scorer):
     """A scorer that reads encoded columns."""
 
-    def __init__(self, n_columns: int, columns: Sequence[Column]) -> None:
+    def __init__(self, n_columns: int, columns: Sequence[EncodedColumn]) -> None:
         super().__init__(n_columns)
         self.columns = tuple(columns)
 
@@ -84,13 +84,13 @@ class RowScorer(Scorer):
         rows = _rows(inputs)
         names = rows[0].names
         values = [np.array([row.values[i] for row in rows]) for i in range(len(names))]
-        return cls(n_columns, list(map(Column.from_values, names, values)))
+        return cls(n_columns, list(map(EncodedColumn.from_values, names, values)))
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], n_columns: int) -> Self:
         """Return a scorer with the saved column encoding."""
         columns = [
-            Column(**c | {"categories": c["categories"] and tuple(c["categories"])})
+            EncodedColumn(**c | {"categories": c["categories"] and tuple(c["categories"])})
             for c in config["columns"]
         ]
         return cls(n_columns, columns)
@@ -113,7 +113,7 @@ class TableScorer(RowScorer):
 
     kind = "table"
 
-    def __init__(self, n_columns: int, columns: Sequence[Column]) -> None:
+    def __init__(self, n_columns: int, columns: Sequence[EncodedColumn]) -> None:
         super().__init__(n_columns, columns)
         n_read, n_scores = sum(column.width for column in columns), len(columns) * n_columns
         self.linear = nn.Linear(n_read, n_scores)
