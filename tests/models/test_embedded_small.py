@@ -66,7 +66,7 @@ def test_example_row_is_explained():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"device": "cuda"}, "`device`.*cpu.*cuda"),
+        ({"device": "cuda"}, "`device`"),
         ({"dtype": "float8"}, "dtype"),
         ({"device": "tpu"}, "device"),
     ],

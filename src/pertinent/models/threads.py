@@ -7,7 +7,7 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-FIRST_WAIT, WAIT_FACTOR, LONGEST_WAIT = 8, 4, 512
+FIRST_WAIT, WAIT_FACTOR, LONGEST_WAIT = 32, 4, 512
 """Number of batches between two trials; each failed trial multiplies it, up to the largest number."""
 
 FASTER = 0.9
