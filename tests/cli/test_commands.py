@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -574,3 +575,12 @@ def test_long_texts_are_read_in_windows(run, folder):
     code, _, err = run(*flags, "--long-texts", "window")
     assert code == 2
     assert "windows" in err
+
+
+@pytest.mark.parametrize(("before", "after"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
+def test_waiting_threads_are_passive_unless_the_user_decides(run, monkeypatch, before, after):
+    monkeypatch.setenv("OMP_WAIT_POLICY", before or "")
+    if before is None:
+        monkeypatch.delenv("OMP_WAIT_POLICY")
+    run("methods")
+    assert os.environ["OMP_WAIT_POLICY"] == after

@@ -308,3 +308,9 @@ def test_ray_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtra, match=r"pip install 'pertinent\[cluster\]'"):
         pertinent.explain(own_model(), TEXTS, cluster=Cluster(), **WORDS)
+
+
+def test_workers_wait_passively(monkeypatch):
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    model = own_model(lambda _: 1 / (os.environ.get("OMP_WAIT_POLICY") == "PASSIVE"))
+    assert not pertinent.explain(model, TEXTS[:2], "leave-one-out", cluster=Cluster(workers=1)).failures

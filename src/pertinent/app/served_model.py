@@ -15,7 +15,6 @@ import numpy as np
 from pertinent.api.catalogue import Entry, list_methods
 from pertinent.app.explain_form import ExplainForm, Limits
 from pertinent.array_types import Floats
-from pertinent.asks import MaskGradients
 from pertinent.config.fingerprints import digest
 from pertinent.config.serialization import json_text
 from pertinent.errors import InputError, PertinentError, require, unknown
@@ -130,8 +129,9 @@ class ServedModel:
             return reason
         try:
             self._budget(method, form, input)
-            if MaskGradients in explainers.get(method).traits.asks:
-                self._check_mask_gradients(form, input)
+            removal = removals.make(form.removal or self.model.default_removal(input))
+            for kind in explainers.get(method).traits.asks:
+                self.model.check_question(kind, input, removal)
         except PertinentError as error:
             return str(error)
         return ""
@@ -237,14 +237,6 @@ class ServedModel:
         explainer.check_sizes(input.n_features, DEFAULT_SPARSITIES, budget)
         require(budget <= limit, "budget", f"at most {limit:,} on this page", budget)
         return budget
-
-    def _check_mask_gradients(self, form: ExplainForm, input: Input) -> None:
-        """Raise a `SettingError` if the removal has no gradients along a mask of tokens."""
-        if getattr(input, "tokens", None) is not None:
-            from pertinent.models.gradients.token_gradients import make_filler
-
-            removal = removals.make(form.removal or self.model.default_removal(input))
-            make_filler(input, removal.bind(self.model))
 
     def _check_removal(self, form: ExplainForm) -> None:
         names = removals.for_kind(self.modality.name)

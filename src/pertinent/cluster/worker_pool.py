@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -86,7 +87,8 @@ class WorkerPool(Workers):
             num_cpus=cluster.cpus_per_worker,
             num_gpus=cluster.gpus_per_worker,
             max_restarts=0,
-            runtime_env={"env_vars": {"OMP_WAIT_POLICY": "PASSIVE"}},  # waiting threads occupy no core
+            # Waiting threads must not occupy cores.
+            runtime_env={"env_vars": {"OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "PASSIVE")}},
         )
         self._failed_loads = 0
         self._retry_at: float | None = None

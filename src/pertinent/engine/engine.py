@@ -171,9 +171,7 @@ class Engine:
         Partial findings are passed to `on_partial`, which may cancel jobs. The list is empty if no job is
         running.
         """
-        if (
-            self._pools is None and self.model.in_flight > 1
-        ):  # only once, because it takes as long as a small batch
+        if self._pools is None and self.model.in_flight > 1:  # once: it takes as long as a small batch
             self._pools = ThreadpoolController()
         rows = self.rows
         # While a device computes, arithmetic here uses one thread: idle threads of a pool spin for a while

@@ -26,7 +26,7 @@ def d_optimal_masks(n: int, d: int, rng: np.random.Generator) -> Masks:
     spare = int(np.clip(WORK / (n * (d + 1)) - n, 0, SPARE))
     masks: Masks = rng.random((n + spare, d)) < 0.5
     masks[0] = True
-    if n + spare <= n:
+    if not spare:
         return masks
     x: Floats = np.hstack([np.ones((len(masks), 1)), np.where(masks, 1.0, -1.0)])
     inverse = np.eye(d + 1)

@@ -204,6 +204,9 @@ class Model(ABC):
         )
         return "" if answered else kind.refusal or f"The model does not answer {kind.__name__} questions."
 
+    def check_question(self, kind: type[Question], input: Input, removal: Removal) -> None:
+        """Raise a `SettingError` if questions of this type cannot be answered with this removal."""
+
     def group_of(self, input: Input) -> Hashable:
         """Return the group of an input; inputs of different groups never share a batch."""
         return input.group

@@ -62,8 +62,9 @@ class ModuleModel(FunctionModel):
         super().__init__(module, output=output or "logit", **options)
         self._output_option = output
         self._is_output_known = output is not None
-        self.first_batch = CPU_BATCH
-        if self.device.type == "cuda":
+        if self.device.type == "cpu":
+            self.first_batch = CPU_BATCH
+        elif self.device.type == "cuda":
             self.first_batch, self.largest_batch, self.in_flight = 512, 65536, 2
 
     def prepare(self, raw: Any, features: Features | None = None) -> Input:

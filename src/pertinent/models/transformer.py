@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from pertinent.array_types import Floats, Ints, Masks
-from pertinent.asks import AttackRadii, MaskGradients, PathGradients, TokenPerplexity
+from pertinent.asks import AttackRadii, MaskGradients, PathGradients, Question, TokenPerplexity
 from pertinent.config.settings import Count, checked
 from pertinent.errors import ModelError
 from pertinent.inputs.base import Features, Input, Truncation
@@ -24,7 +24,11 @@ from pertinent.inputs.text import TextInput
 from pertinent.inputs.tokens import Tokens
 from pertinent.models.attacks.torch_attacks import token_attacks
 from pertinent.models.base import Answer, Handlers, Model
-from pertinent.models.gradients.token_gradients import token_mask_gradients, token_path_gradients
+from pertinent.models.gradients.token_gradients import (
+    make_filler,
+    token_mask_gradients,
+    token_path_gradients,
+)
 from pertinent.models.tokens.attention_bias import BiasCheck, hiding_bias
 from pertinent.models.tokens.batches import TokenBatch, collate, without_needless_mask
 from pertinent.models.tokens.compaction import Compaction, States, stretch
@@ -239,6 +243,11 @@ class TransformerModel(Model):
         kept = masks.astype(np.float32) @ counts[:-1] + counts[-1]
         # At least 1: a row without tokens is rejected later, but until then it must count as a row.
         return np.asarray(np.maximum(1, kept).astype(np.int64))
+
+    def check_question(self, kind: type[Question], input: Input, removal: Removal) -> None:
+        """Raise a `SettingError` for mask gradients if the removal has none."""
+        if kind is MaskGradients:
+            make_filler(input, removal.bind(self))
 
     def gradient_cost(self, input: Input) -> int:
         """Return the number of tokens, including removed ones, which a gradient needs too."""
