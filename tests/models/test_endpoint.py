@@ -21,14 +21,17 @@ QUESTION = Prompt("Who keeps the map?", sources=SOURCES, answer=" Bob keeps it",
 
 
 class Server:
-    """Completions of a tiny model; `faults` are answered first, each instead of one answer."""
+    """Completions of a tiny model; `faults` are answered first, each instead of one answer.
 
-    def __init__(self, *, bos=True, key=None, echoes=True):
+    Requests wait up to `patience` seconds until another one is in flight.
+    """
+
+    def __init__(self, *, bos=True, key=None, echoes=True, patience=0.0):
         self.model, self.tokenizer = tiny_lm.model("llama"), tiny_lm.tokenizer(bos)
         self.key, self.echoes, self.faults = key, echoes, []
         self.asked, self.at_once, self.most_at_once = [], 0, 0
-        self.keys = []
-        self.lock = threading.Lock()
+        self.keys, self.patience = [], patience
+        self.lock = threading.Condition()
 
     def answer(self, asked):
         ids = self.tokenizer(asked["prompt"])["input_ids"]
@@ -71,6 +74,8 @@ def serve(monkeypatch):
                     own.asked.append((self.path, asked))
                     own.at_once += 1
                     own.most_at_once = max(own.most_at_once, own.at_once)
+                    own.lock.notify_all()
+                    own.lock.wait_for(lambda: own.most_at_once > 1, timeout=own.patience)
                     fault = own.faults.pop(0) if own.faults else None
                 code, headers = 200, {}
                 if isinstance(fault, bytes):  # the whole answer, which need not be HTTP
@@ -164,7 +169,7 @@ def test_the_model_answers_itself(serve):
 
 
 def test_many_requests_are_in_flight_at_once_and_no_more(serve):
-    server = serve()
+    server = serve(patience=2.0)
     model = pertinent.wrap_endpoint(server.url, model="tiny", in_flight=4)
     pertinent.explain(model, QUESTION, "leave-one-out", features="words")
     assert 1 < server.most_at_once <= 4
@@ -359,7 +364,7 @@ def test_a_server_without_log_probabilities_is_refused(serve):
 
 
 def test_a_server_without_log_probabilities_can_be_asked_for_new_answers(serve):
-    server = serve(echoes=False)
+    server = serve(echoes=False, patience=2.0)
     model = pertinent.wrap_endpoint(server.url, model="tiny", value="overlap", max_new_tokens=4)
     prompt = Prompt(QUESTION.text, sources=SOURCES)
     e = pertinent.explain(model, prompt, "leave-one-out")
