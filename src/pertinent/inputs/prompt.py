@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from string import Formatter
-from typing import Any, TypeAlias
+from typing import Any
 
 from pertinent.config.serialization import decode
 from pertinent.errors import InputError, SettingError, safe_repr, unknown
 from pertinent.inputs.base import Features
+from pertinent.inputs.chat_messages import (
+    IMAGES_FIXED,
+    Message,
+    check_message,
+    flatten,
+    holds_images,
+    renumber,
+    separate_texts,
+)
 from pertinent.inputs.modality import InputLimits, Modality, TextColumns, modalities, split_collection
 from pertinent.inputs.rendered_prompt import PromptInput, RenderedPrompt, Unit
-
-Message: TypeAlias = Mapping[str, str]
 
 _PLACEHOLDER = "\ue000{}\ue001"
 """Placeholder of a message in a chat template, of private-use characters that do not occur in messages."""
@@ -36,8 +44,9 @@ class Prompt:
     alternatives
         For each slot, texts that replace it when it is removed.
     messages
-        The messages of a chat, each with a role and a content, instead of a text. The contents can be
-        removed; the text that the tokenizer's chat template adds cannot.
+        The messages of a chat instead of a text, each with a role and a content: a text or a list of content
+        parts. Texts can be removed, also results of tools; tool calls, images and the text that a chat
+        template adds cannot.
     answer
         The answer whose log-likelihood is explained, exactly as it follows the prompt; most models generate
         a leading space. By default the model's greedy answer.
@@ -98,7 +107,7 @@ class Prompt:
         for source in self.sources:
             _expect_text(source, "sources", blank=False)
         for message in self.messages:
-            _expect_message(message)
+            check_message(message)
         for field_name in ("{sources}", "{text}") if self.sources else ():
             if self.template.count(field_name) != 1:
                 raise InputError(
@@ -168,7 +177,7 @@ class Prompt:
             f"A language model reads a text or a pertinent.Prompt(…, answer=…), but got {type(raw).__name__}."
         )
 
-    def render(self, chat: Callable[[list[dict[str, str]]], str] | None = None) -> RenderedPrompt:
+    def render(self, chat: Callable[[list[dict[str, Any]]], str] | None = None) -> RenderedPrompt:
         """Return the prompt as the model reads it; `chat` applies a chat template to messages."""
         if self.messages:
             return self._render_messages(chat)
@@ -190,27 +199,39 @@ class Prompt:
         alternatives = tuple(map(tuple, others)) if self.alternatives else ()
         return replace(self._join(pieces, "slots"), alternatives=alternatives)
 
-    def _render_messages(self, chat: Callable[[list[dict[str, str]]], str] | None) -> RenderedPrompt:
+    def _render_messages(self, chat: Callable[[list[dict[str, Any]]], str] | None) -> RenderedPrompt:
         if chat is None:
             raise InputError("`messages` need a tokenizer with a chat template: pass the prompt as a text.")
-        marks = [_PLACEHOLDER.format(number) for number in range(len(self.messages))]
-        rest = chat(
-            [{**message, "content": mark} for message, mark in zip(self.messages, marks, strict=True)]
-        )
+        messages = [flatten(message) for message in self.messages]
+        texts = {n: message["content"] for n, message in enumerate(messages) if message.get("content")}
+        marks = {number: _PLACEHOLDER.format(number) for number in texts}
+        rest = chat([{**m, "content": marks[n]} if n in marks else m for n, m in enumerate(messages)])
         pieces: list[str] = []
-        for mark in marks:
+        for mark in marks.values():
             before, separator, rest = rest.partition(mark)
             if not separator:
                 raise InputError("The chat template omits or reorders messages: pass the prompt as a text.")
             pieces += [before, ""]
         pieces.append(rest)
-        whole = chat([dict(message) for message in self.messages])
-        contents = [message["content"] for message in self.messages]
+        whole = chat(messages)
+        contents = list(texts.values())
         for variant in (contents, [content.strip() for content in contents]):  # many templates strip contents
             pieces[1::2] = variant
             if "".join(pieces) == whole:
                 return replace(self._join(pieces, "messages"), adds_special=False)
         raise InputError("The chat template changes the text of messages: pass the prompt as a text.")
+
+    def render_chat(self) -> RenderedPrompt:
+        """Return the prompt for an endpoint or a function that reads messages."""
+        if not self.messages:
+            return self.render()
+        pieces, frame = separate_texts(self.messages)
+        kept = [number for number, piece in enumerate(pieces) if piece]
+        rendered = self._join(pieces, "messages")
+        if not rendered.parts:
+            raise InputError("The messages have no text: there is nothing to explain.")
+        chat = json.dumps(renumber(frame, {old: [new] for new, old in enumerate(kept)}), default=dict)
+        return replace(rendered, chat=chat, notes=(IMAGES_FIXED,) if holds_images(self.messages) else ())
 
     def _join(self, pieces: Sequence[str], unit: Unit) -> RenderedPrompt:
         """Return the prompt of alternating fixed and removable strings, without empty ones."""
@@ -331,13 +352,3 @@ def _listed_values(values: Any, name: str, entries: str) -> tuple[Any, ...]:
     if not is_several or getattr(values, "ndim", 1) != 1:
         raise InputError(f"`{name}` must be a list of {entries}, got {safe_repr(values)}.")
     return tuple(values)
-
-
-def _expect_message(message: Any) -> None:
-    fine = isinstance(message, Mapping) and all(
-        isinstance(message.get(key), str) for key in ("role", "content")
-    )
-    if not fine:
-        raise InputError(
-            f"A message must be {{'role': …, 'content': …}} of texts, but got {safe_repr(message)}."
-        )

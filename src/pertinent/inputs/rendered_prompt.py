@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from pertinent.array_types import Ints
 from pertinent.config.fingerprints import digest
 from pertinent.errors import InputError, safe_repr
 from pertinent.inputs.base import Features
+from pertinent.inputs.chat_messages import fill_messages
 from pertinent.inputs.segmentation import GRANULARITIES, custom_spans, cut, default_features, long_text_notes
 from pertinent.inputs.text import TextInput
 from pertinent.inputs.tokens import Tokens
@@ -49,6 +51,13 @@ class RenderedPrompt:
         The ids of these tokens if the model generated them; otherwise the tokenizer computes them.
     generation
         A description of the decoding; empty for an answer of the user.
+    chat
+        The messages of a chat as JSON, with the indices of segments instead of texts; empty if the prompt is
+        sent as a text.
+    answer_seed
+        The seed of a sampled answer; ``None`` for a greedy one.
+    notes
+        Facts about the prompt for the explanation's notes.
     """
 
     segments: tuple[str, ...]
@@ -62,6 +71,16 @@ class RenderedPrompt:
     answer_tokens: tuple[str, ...] = ()
     answer_ids: tuple[int, ...] = ()
     generation: str = ""
+    chat: str = ""
+    answer_seed: int | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """Return the messages of the chat; a text is one message of the user."""
+        if not self.chat:
+            return [{"role": "user", "content": "".join(self.segments)}]
+        return fill_messages(json.loads(self.chat), self.segments)
 
     def removable(self, segment: int) -> bool:
         """Return whether features of this segment may be removed."""
@@ -146,6 +165,8 @@ def prompt_input(
         granularity,
         None if tokens is None else tokens.ids,
     ]
+    if prompt.chat:
+        content.append(prompt.chat)
     if prompt.alternatives:
         content.append(prompt.alternatives)
     if prompt.span is not None:
@@ -157,13 +178,13 @@ def prompt_input(
 
 def cut_prompt(prompt: RenderedPrompt, features: Features | None) -> tuple[str, Ints, tuple[str, ...]]:
     """Return the granularity, the spans of its features and notes; tokens have no spans yet."""
-    notes: tuple[str, ...] = ()
+    notes = prompt.notes
     if features is None and prompt.unit in ("sources", "slots"):
         features = prompt.unit
     elif features is None:
         n_words = len(prompt.spans("words"))
         features = default_features(n_words)
-        notes = long_text_notes(features, n_words)
+        notes += long_text_notes(features, n_words)
     if not isinstance(features, str):
         return "spans", custom_spans(prompt, features), notes
     if features == "tokens":
