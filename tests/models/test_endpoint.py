@@ -17,7 +17,9 @@ from pertinent.models import completions
 from tests import tiny_lm
 
 SOURCES = ["Ann keeps the key.", "Bob keeps the map.", "Cleo keeps the lamp."]
-QUESTION = Prompt("Who keeps the map?", sources=SOURCES, answer=" Bob keeps it", rather_than=" Ann")
+QUESTION = Prompt(
+    "Who keeps the map?", sources=SOURCES, answer=" Bob keeps it", rather_than=" Ann", chat=False
+)
 
 
 class Server:
@@ -366,7 +368,7 @@ def test_a_server_without_log_probabilities_is_refused(serve):
 def test_a_server_without_log_probabilities_can_be_asked_for_new_answers(serve):
     server = serve(echoes=False, patience=2.0)
     model = pertinent.wrap_endpoint(server.url, model="tiny", value="overlap", max_new_tokens=4)
-    prompt = Prompt(QUESTION.text, sources=SOURCES)
+    prompt = Prompt(QUESTION.text, sources=SOURCES, chat=False)
     e = pertinent.explain(model, prompt, "leave-one-out")
     local = pertinent.wrap((server.model, server.tokenizer), value="overlap", max_new_tokens=4)
     np.testing.assert_allclose(e.scores, pertinent.explain(local, prompt, "leave-one-out").scores)
