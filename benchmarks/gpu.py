@@ -5,7 +5,8 @@
 For each method and length of texts: seconds per text, and the *model's share*: the time of the same batches
 when they are computed again without a pause, divided by the time of the whole run. `by events` is the same
 share by CUDA events at the start and the end of each batch, which includes waiting for the host. `share of
-peak` is the rate of the matrix products on kept tokens divided by that of a large matrix product.
+peak` is the rate of the matrix products on kept tokens divided by that of a large matrix product. `s alone`
+is the median time of explaining one text in a call of its own.
 
 Each row is printed and written to the file when it is finished. A row that fails is omitted; no row is
 started after `--limit` seconds.
@@ -30,6 +31,7 @@ from common import (
     new_parser,
     random_texts,
     save,
+    seconds_of,
     synchronise,
     word_tokenizer,
 )
@@ -41,6 +43,9 @@ from pertinent.models.torch import devices
 
 WARM_UP = 24
 """Number of texts for warm-up, in which processes start."""
+
+ALONE = 7
+"""Number of texts that are explained one at a time."""
 
 
 class Recorder:
@@ -99,6 +104,9 @@ def measure(
     seconds = time.perf_counter() - start
     assert len(explanations) == len(texts), explanations.failures[:1]
     bare = recorder.replay()
+    alone = [
+        seconds_of(pertinent.explain, wrapped, text, **options) for text in random_texts(ALONE, tokens, 3)
+    ]
     lengths = recorder.lengths()
     return {
         "method": method,
@@ -107,7 +115,8 @@ def measure(
         "masks per text": round(len(lengths) / len(texts)),
         "batches": len(recorder.batches),
         "s per text": round(seconds / len(texts), 4),
-        "model alone": round(bare / len(texts), 4),
+        "s alone": round(float(np.median(alone)), 4),
+        "model's seconds": round(bare / len(texts), 4),
         "model's share": f"{bare / seconds:.0%}",
         "by events": f"{sum(e.cost.seconds for e in explanations) / seconds:.0%}",
         "share of peak": f"{flops(model.config, lengths.tolist()) / seconds / peak:.1%}",

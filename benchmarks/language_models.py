@@ -56,7 +56,7 @@ class Case:
 
     def explain(self, method: str, **settings: Any) -> Any:
         """Explain the answer by the tokens of the prompt."""
-        prompt = pertinent.Prompt(self.prompt, answer=self.answer)
+        prompt = pertinent.Prompt(self.prompt, answer=self.answer, fixed="none")
         options: dict[str, Any] = {"features": "tokens", "progress": False, **settings}
         return pertinent.explain(self.wrapped, prompt, method, **options)
 
@@ -227,7 +227,8 @@ def on_cpu(case: Case, repeats: int) -> list[dict[str, Any]]:
 def agreement(case: Case) -> float:
     """Return the largest difference of log-likelihoods from a plain loop, in nats."""
     plain = one_at_a_time(case, case.masks[:8]).numpy()
-    input: Any = case.wrapped.prepare(pertinent.Prompt(case.prompt, answer=case.answer), "tokens")
+    prompt = pertinent.Prompt(case.prompt, answer=case.answer, fixed="none")
+    input: Any = case.wrapped.prepare(prompt, "tokens")
     rows = pertinent.removals.SliceOut()(input, case.masks[:8], 0)
     return float(np.abs(case.wrapped.submit([rows]).outputs()[:, 0] - plain).max())
 

@@ -96,7 +96,7 @@ def draw_all(folder: Path) -> None:
         print("Chromium is missing: pictures of pages are not updated.")
         return
     sources = ["Omar lives in Oslo. It rains today.", "Nora lives in Rome.", "Pia keeps the lamp."]
-    prompt = pertinent.Prompt("Where does Nora live? Answer:", sources=sources)
+    prompt = pertinent.Prompt("Where does Nora live?", sources=sources)
     answer = pertinent.explain(pertinent.load("recall"), prompt, features="sentences")
     assert isinstance(answer, pertinent.Explanation)
     cards(folder, {"explanation": review, "answer": answer})

@@ -12,7 +12,7 @@ from pertinent import Prompt
 
 model = pertinent.load("recall")  # a small language model that answers questions about given facts
 facts = ["Ann keeps the key.", "Bob keeps the map.", "Dora keeps the lamp."]
-prompt = Prompt("Who keeps the map? Answer:", sources=facts)
+prompt = Prompt("Who keeps the map?", sources=facts)
 explanation = pertinent.explain(model, prompt)
 explanation
 
@@ -22,7 +22,7 @@ explanation
 #
 # Ask for a contrast: why "Bob" and not "Ann"?
 
-contrast = pertinent.explain(model, Prompt(prompt.text, sources=facts, answer=" Bob", rather_than=" Ann"))
+contrast = pertinent.explain(model, Prompt(prompt.text, sources=facts, answer="Bob", rather_than="Ann"))
 for source, score in contrast.top(3):
     print(f"{score:+6.2f}  {source}")
 
@@ -33,6 +33,6 @@ for source, score in contrast.top(3):
 names = ["Ann", "Bob", "Cora", "Dora", "Emil", "Finn", "Gina", "Hugo", "Ida", "Jack", "Kim", "Lena"]
 things = ["key", "map", "lamp", "book", "coin", "ring", "rope", "bell", "cup", "hat", "drum", "fan"]
 many = [f"{name} keeps the {thing}." for name, thing in zip(names, things)]
-question = Prompt("Who keeps the map? Answer:", sources=many)
+question = Prompt("Who keeps the map?", sources=many)
 found = pertinent.explain(model, question, method="single-effects", budget=48)
 found.plot(top=4)

@@ -72,6 +72,7 @@ def prompt_of(example: Example) -> pertinent.Prompt:
         template=TEMPLATE,
         separator=" ",
         answer=f" {example.question.answer}",
+        chat=False,
     )
 
 

@@ -58,7 +58,7 @@ def measure_lessons(_run: Run, *, n: int) -> list[dict[str, Any]]:
             drawn, n_questions = draw_lesson(rng), n_questions + 1
             question = f"{drawn.question} Answer:"
             prompt = pertinent.Prompt(
-                question, sources=drawn.sentences, separator=" ", answer=f" {drawn.answer}"
+                question, sources=drawn.sentences, separator=" ", answer=f" {drawn.answer}", chat=False
             )
             game = game_of(wrapped, prompt)
             if is_right(game, with_context=True):

@@ -56,9 +56,8 @@ def test_random_functions_have_standard_errors():
     assert abs(e.scores[index] - 0.6) < 4 * e.standard_errors[index]
     assert 0.03 < e.standard_errors[index] < 0.2
     assert not e.warnings
-    assert any(
-        "random or drifts" in w for w in explain(pertinent.wrap(unsure, value="overlap"), prompt).warnings
-    )
+    noise = pertinent.wrap(lambda _: str(draw.random()), value=lambda _, new: float(new))
+    assert any("random or drifts" in warning for warning in explain(noise, prompt).warnings)
 
 
 def test_threads_only_on_request():

@@ -38,7 +38,7 @@ def test_answers_are_scored_as_by_a_plain_pass(architecture):
         own[0], own[1] = True, False
     found = values(model, inputs, masks, "slice-out")
     for prompt, input, own, rows in zip(PROMPTS, inputs, masks, found, strict=True):
-        assert prompt.messages or input.tokens.ids[-1] == 2  # </s> is kept, after which nothing follows
+        assert input.text.template or input.tokens.ids[-1] == 2  # </s> is kept, after which nothing follows
         for mask, row in zip(own, rows, strict=True):
             kept = np.where(input.tokens.feature < 0, True, mask[input.tokens.feature])
             ids = input.tokens.ids[kept].tolist()

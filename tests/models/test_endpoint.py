@@ -15,7 +15,9 @@ from pertinent.errors import InputError, MissingExtra, ModelError, SettingError
 from pertinent.models import endpoint_client
 
 SOURCES = ["Ann keeps the key.", "Bob keeps the map.", "Cleo keeps the lamp."]
-QUESTION = Prompt("Who keeps the map?", sources=SOURCES, answer=" Bob keeps it", rather_than=" Ann")
+QUESTION = Prompt(
+    "Who keeps the map?", sources=SOURCES, answer=" Bob keeps it", rather_than=" Ann", chat=False
+)
 
 
 def by_hand(server, text, answer):
@@ -285,7 +287,7 @@ def test_a_server_without_log_probabilities_is_asked_for_new_answers(serve, capl
     server = serve(echoes=False)
     model = pertinent.wrap_endpoint(server.url, model="tiny", max_new_tokens=4)
     assert "returns no log-probabilities" in caplog.text
-    prompt = Prompt(QUESTION.text, sources=SOURCES)
+    prompt = Prompt(QUESTION.text, sources=SOURCES, chat=False)
     e = pertinent.explain(model, prompt, "leave-one-out")
     local = pertinent.wrap((server.model, server.tokenizer), value="overlap", max_new_tokens=4)
     np.testing.assert_allclose(e.scores, pertinent.explain(local, prompt, "leave-one-out").scores)
@@ -297,7 +299,7 @@ def test_a_server_without_log_probabilities_is_asked_for_new_answers(serve, capl
 def test_a_server_without_log_probabilities_can_be_asked_for_new_answers(serve):
     server = serve(echoes=False, patience=2.0)
     model = pertinent.wrap_endpoint(server.url, model="tiny", value="overlap", max_new_tokens=4)
-    prompt = Prompt(QUESTION.text, sources=SOURCES)
+    prompt = Prompt(QUESTION.text, sources=SOURCES, chat=False)
     e = pertinent.explain(model, prompt, "leave-one-out")
     local = pertinent.wrap((server.model, server.tokenizer), value="overlap", max_new_tokens=4)
     np.testing.assert_allclose(e.scores, pertinent.explain(local, prompt, "leave-one-out").scores)

@@ -16,10 +16,14 @@ from tests import tiny_lm
 
 SOURCES = ["Ann keeps the key.", "Bob keeps the map.", "Cleo keeps the lamp."]
 PROMPTS = [
-    Prompt("Ann keeps the key. Bob keeps the map. Who keeps the map? Answer:", answer=" Bob lost"),
-    Prompt("Who keeps the map?", sources=SOURCES, answer=" Bob"),
+    Prompt(
+        "Ann keeps the key. Bob keeps the map. Who keeps the map? Answer:", answer=" Bob lost", fixed="none"
+    ),
+    Prompt("Who keeps the map?", sources=SOURCES, answer=" Bob", chat=False),
     Prompt("Ann keeps the key. Bob lost his shoes.", answer=" Ann keeps it", rather_than=" Bob"),
     Prompt(messages=[{"role": "user", "content": " Ann keeps the key. "}], answer="Ann"),
+    Prompt("Ann keeps the key. Bob keeps the map. Who keeps the map? Answer:", answer=" Bob lost"),
+    Prompt("Who keeps the map?", sources=SOURCES, answer="Bob"),
 ]
 
 
@@ -38,13 +42,12 @@ def by_hand(network, ids, answer):
 
 def ids_of(tokenizer, prompt):
     """The ids of a prompt and of its answers, by the tokenizer alone."""
-    if prompt.messages:
-        text = tokenizer.apply_chat_template(
-            [dict(m) for m in prompt.messages], tokenize=False, add_generation_prompt=True
-        )
+    text = "\n\n".join([*prompt.sources, prompt.text])
+    if prompt.messages or (prompt.sources and prompt.chat is None):
+        messages = [dict(m) for m in prompt.messages] or [{"role": "user", "content": text}]
+        text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         before = tokenizer(text, add_special_tokens=False)["input_ids"]
     else:
-        text = "\n\n".join([*prompt.sources, prompt.text])
         before = tokenizer(text)["input_ids"]
     answers = [own for own in (prompt.answer, prompt.rather_than) if own is not None]
     return before, [tokenizer(own, add_special_tokens=False)["input_ids"] for own in answers]
@@ -231,7 +234,7 @@ def test_sources_can_be_cut_and_questions_cannot(features):
 def test_messages_can_be_removed_and_the_template_cannot():
     model = wrapped("gpt2")
     messages = [{"role": "user", "content": "user"}, {"role": "user", "content": "Ann keeps the key."}]
-    input = model.prepare(Prompt(messages=messages, answer="Ann"), "messages")
+    input = model.prepare(Prompt(messages=messages, answer="Ann", fixed="none"), "messages")
     assert input.features == ("user", "Ann keeps the key.")
     fixed = model.tokenizer.decode(input.tokens.ids[input.tokens.feature < 0])
     assert fixed == "<user><user><model>Ann"

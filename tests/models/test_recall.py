@@ -46,10 +46,12 @@ def test_it_is_small_and_says_how_it_was_made():
     assert card["bytes"] == (FOLDER / "model.safetensors").stat().st_size
 
 
-def test_the_sentence_with_the_answer_is_found(model, lessons):
-    prompts = [Prompt(f"{own.question} Answer:", sources=own.sentences, separator=" ") for own in lessons]
+@pytest.mark.parametrize("chat", [None, False])
+def test_the_sentence_with_the_answer_is_found(model, lessons, chat):
+    cue, space = ("", "") if chat is None else (" Answer:", " ")
+    prompts = [Prompt(own.question + cue, sources=own.sentences, separator=" ", chat=chat) for own in lessons]
     found = pertinent.explain(model, prompts, "leave-one-out", progress=False)
-    right = [e.details["answer"] == f" {own.answer}" for e, own in zip(found, lessons, strict=True)]
+    right = [e.details["answer"] == space + own.answer for e, own in zip(found, lessons, strict=True)]
     assert np.mean(right) >= 0.95
     hits = [
         int(e.scores.argmax()) == own.right
@@ -57,6 +59,20 @@ def test_the_sentence_with_the_answer_is_found(model, lessons):
         if is_right
     ]
     assert np.mean(hits) >= 0.95
+
+
+def test_the_best_feature_is_the_fact_with_the_answer_by_default(model, lessons):
+    hits = []
+    for own in lessons:
+        if not all(sentence.endswith(".") for sentence in own.sentences):
+            continue
+        text = " ".join([*own.sentences, own.question, "Answer:"])
+        e = pertinent.explain(model, text, progress=False)
+        if e.details["answer"] == f" {own.answer}":
+            assert e.features == own.sentences
+            hits.append(e.top(1)[0][0] == own.sentences[own.right])
+    assert len(hits) >= 10
+    assert all(hits[:10])
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from pertinent.models.answer_values import exact_match, overlap
 from tests import tiny_lm
 
 SOURCES = ["Ann keeps the key.", "Bob keeps the map.", "Cleo keeps the lamp."]
-QUESTION = Prompt("Who keeps the map?", sources=SOURCES)
+QUESTION = Prompt("Who keeps the map?", sources=SOURCES, chat=False)
 
 
 def greedy(model, tokenizer, text, n):
@@ -67,7 +67,9 @@ def test_all_methods_that_remove_can_be_used_and_measured(pair):
 def test_chats_slots_and_models_with_a_decoder():
     chat = pertinent.wrap((tiny_lm.model("llama"), tiny_lm.tokenizer()), value="overlap", max_new_tokens=3)
     messages = [{"role": "user", "content": "Ann keeps the key. Who keeps the key?"}]
-    e = pertinent.explain(chat, Prompt(messages=messages), "leave-one-out", features="sentences")
+    e = pertinent.explain(
+        chat, Prompt(messages=messages, fixed="none"), "leave-one-out", features="sentences"
+    )
     assert len(e.features) == 2
     template = Prompt("{who} keeps it.", slots={"who": "Ann"}, alternatives={"who": ["Bob"]}, answer=" x")
     assert pertinent.explain(chat, template, "leave-one-out").removal == "alternatives"

@@ -71,7 +71,7 @@ def estimate_requests(
     >>> model = pertinent.wrap(lambda messages: "Bob", value="overlap")
     >>> prompt = pertinent.Prompt("Who has it?", sources=["Ann has a key.", "Bob has it."])
     >>> print(pertinent.estimate_requests(model, prompt))
-    at most 4 evaluations, 10 requests and about 110 tokens
+    at most 4 evaluations, 10 requests and about 120 tokens
     """
     wrapped = load_or_wrap(model)
     if not isinstance(wrapped, PromptModel):

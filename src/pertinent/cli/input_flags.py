@@ -24,6 +24,7 @@ from pertinent.explainers.base import explainers, learned_methods
 from pertinent.files import file_exists, folder_exists
 from pertinent.inputs.modality import TextColumns, modality_named
 from pertinent.inputs.prompt import Prompt
+from pertinent.inputs.prompt_tail import NONE
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +70,9 @@ class InputFlags:
         For a language model: another answer to compare the answer with.
     source
         For a language model: a source that the text refers to; may be repeated.
+    fixed
+        For a language model: a part of the text that is never removed, or 'none'; may be repeated (the
+        question at the end).
     limit
         Read only the first N inputs.
     """
@@ -85,12 +89,14 @@ class InputFlags:
     answer: Annotated[str, "TEXT"] | None = None
     rather_than: Annotated[str, "TEXT"] | None = None
     source: list[Annotated[str, "TEXT"]] | None = None
+    fixed: list[Annotated[str, "TEXT"]] | None = None
     limit: Count | None = None
 
     @property
     def is_prompt(self) -> bool:
-        """Return whether the texts are prompts for a language model, with an answer or sources."""
-        return self.answer is not None or self.rather_than is not None or bool(self.source)
+        """Return whether the texts are prompts for a language model with settings."""
+        settings = self.answer, self.rather_than, self.source, self.fixed
+        return any(setting is not None for setting in settings)
 
     @property
     def flag(self) -> str | None:
@@ -174,7 +180,14 @@ class InputFlags:
         """Return the text, or a prompt with the answer and the sources."""
         if not self.is_prompt:
             return text
-        return Prompt(text, sources=self.source or (), answer=self.answer, rather_than=self.rather_than)
+        fixed = NONE if self.fixed == [NONE] else self.fixed
+        return Prompt(
+            text,
+            sources=self.source or (),
+            answer=self.answer,
+            rather_than=self.rather_than,
+            fixed=fixed,
+        )
 
 
 def as_inputs(records: Sequence[InputRecord]) -> UserList[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from pertinent.errors import InputError, safe_repr
@@ -92,40 +92,24 @@ def with_parsed_arguments(call: Any) -> Any:
     return {**call, "function": {**function, "arguments": arguments}}
 
 
-def separate_texts(messages: Sequence[Message]) -> tuple[list[str], list[dict[str, Any]]]:
-    """Return the texts of messages after their roles, and the messages with indices instead of texts.
+def labels_of(messages: Sequence[Message]) -> list[str]:
+    r"""Return the text to show before each text of the messages, such as the role, and after the last one.
 
-    The strings alternate: a fixed role, a text, and so on; only the texts are sent.
-
-    >>> separate_texts([{"role": "user", "content": "Hi"}])
-    (['user: ', 'Hi'], [{'role': 'user', 'content': [1]}])
+    >>> labels_of([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Who won?"}])
+    ['system: ', '\n\nuser: ', '']
     """
-    pieces: list[str] = []
-    frame: list[dict[str, Any]] = []
+    labels: list[str] = []
+    label = ""
     for message in messages:
-        start = "\n\n" if pieces else ""
-        label = f"{start}{message['role']}{_describe_calls(message)}: "
+        label += f"{chr(10) * 2 if labels or label else ''}{message['role']}{_describe_calls(message)}: "
         content = message.get("content")
-        if isinstance(content, str):
-            pieces += [label, content]
-            content = [len(pieces) - 1]
-        elif content is None:
-            pieces += [label, ""]
-        else:
-            parts: list[Any] = []
-            for part in content:
-                if part["type"] in TEXT_PARTS:
-                    pieces += [label, part["text"]]
-                    parts.append({**part, "text": [len(pieces) - 1]})
-                    label = "\n"
-                else:
-                    parts.append(part)
-                    label += f"[{part['type']}] "
-            if label != "\n":
-                pieces += [label, ""]
-            content = parts
-        frame.append({**message, "content": content})
-    return pieces, frame
+        for part in [{"type": "text"}] if isinstance(content, str) else content or ():
+            if part["type"] in TEXT_PARTS:
+                labels.append(label)
+                label = ""
+            else:
+                label += f"[{part['type']}] "
+    return [*labels, label]
 
 
 def _describe_calls(message: Message) -> str:
@@ -148,31 +132,39 @@ def call_text(call: Any) -> str:
     return f"{function['name']}({arguments if isinstance(arguments, str) else json.dumps(arguments)})"
 
 
-def fill_messages(frame: Sequence[Message], segments: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the messages with the segments at the indices of the frame."""
-    return [{**message, "content": _fill(message["content"], segments)} for message in frame]
+def index_texts(messages: Sequence[Message], indices: Iterable[Sequence[int]]) -> str:
+    """Return the messages as JSON, with the indices of segments instead of each text."""
+    rest = iter(indices)
+
+    def changed(content: Any) -> Any:
+        if isinstance(content, str):
+            return {"segments": next(rest)}
+        return [
+            {**part, "text": {"segments": next(rest)}} if part["type"] in TEXT_PARTS else part
+            for part in content
+        ]
+
+    frame = [
+        {**message, "content": changed(message["content"])} if message.get("content") is not None else message
+        for message in messages
+    ]
+    return json.dumps(frame, default=dict)
 
 
-def _fill(content: Any, segments: Sequence[str]) -> Any:
-    """Return a content with texts; lists of indices are joined."""
-    if not isinstance(content, list):
+def fill_messages(frame: str, segments: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the messages of a frame with texts from these segments."""
+
+    def filled(content: Any) -> Any:
+        if isinstance(content, dict):
+            return "".join(segments[index] for index in content["segments"])
+        if isinstance(content, list):
+            return [
+                {**part, "text": filled(part["text"])} if part["type"] in TEXT_PARTS else part
+                for part in content
+            ]
         return content
-    if content and all(isinstance(index, int) for index in content):
-        return "".join(segments[index] for index in content)
-    return [{**part, "text": _fill(part["text"], segments)} if "text" in part else part for part in content]
 
-
-def renumber(frame: Sequence[Message], new: Mapping[int, Sequence[int]]) -> list[dict[str, Any]]:
-    """Return the frame of segments that were moved, divided or omitted; `new` maps to their new indices."""
-
-    def moved(content: Any) -> Any:
-        if not isinstance(content, list):
-            return content
-        if content and all(isinstance(index, int) for index in content):
-            return [index for old in content for index in new.get(old, ())] or ""
-        return [{**part, "text": moved(part["text"])} if "text" in part else part for part in content]
-
-    return [{**message, "content": moved(message["content"])} for message in frame]
+    return [{**message, "content": filled(message.get("content"))} for message in json.loads(frame)]
 
 
 def iterate_texts(value: Any) -> Iterator[str]:

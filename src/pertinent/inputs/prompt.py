@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from itertools import chain
 from string import Formatter
 from typing import Any
 
@@ -18,10 +18,12 @@ from pertinent.inputs.chat_messages import (
     check_message,
     flatten,
     holds_images,
-    renumber,
-    separate_texts,
+    index_texts,
+    labels_of,
+    texts_of,
 )
 from pertinent.inputs.modality import InputLimits, Modality, TextColumns, modalities, split_collection
+from pertinent.inputs.prompt_tail import NONE, Content, Role, hold, is_char_span
 from pertinent.inputs.rendered_prompt import PromptInput, RenderedPrompt, Unit
 
 _PLACEHOLDER = "\ue000{}\ue001"
@@ -59,6 +61,14 @@ class Prompt:
         The format in which sources and question are combined.
     separator
         The text between two sources.
+    fixed
+        A part of the prompt that is never removed, or several parts; for a text also the start and end of its
+        characters. By default the question or instruction and a cue such as "Answer:" are fixed (see
+        `pertinent.inputs.prompt_tail.request_spans`), in a chat those of the last user message and the system
+        messages. ``"none"`` for nothing.
+    chat
+        Whether text and sources are sent as one user message through the tokenizer's chat template. By
+        default if there are sources and the tokenizer has a chat template.
 
     Examples
     --------
@@ -78,6 +88,8 @@ class Prompt:
     span: str | None = None
     template: str = "{sources}\n\n{text}"
     separator: str = "\n\n"
+    fixed: str | Sequence[str] | tuple[int, int] | None = None
+    chat: bool | None = None
 
     def __post_init__(self) -> None:
         """Validate the fields."""
@@ -104,6 +116,7 @@ class Prompt:
         for name in ("answer", "rather_than", "span"):
             if getattr(self, name) is not None:
                 _expect_text(getattr(self, name), name, blank=False)
+        self._check_fixed()
         for source in self.sources:
             _expect_text(source, "sources", blank=False)
         for message in self.messages:
@@ -113,6 +126,24 @@ class Prompt:
                 raise InputError(
                     f"`template` must contain {field_name} once, got {safe_repr(self.template)}."
                 )
+
+    def _check_fixed(self) -> None:
+        fixed = self.fixed
+        if fixed is not None and not isinstance(fixed, str):
+            object.__setattr__(self, "fixed", fixed := _listed_values(fixed, "fixed", "parts of the prompt"))
+        is_span = is_char_span(fixed)
+        for part in () if fixed is None or is_span else [fixed] if isinstance(fixed, str) else fixed:
+            _expect_text(part, "fixed", blank=False)
+        if fixed == ():
+            raise InputError("`fixed` must be at least one part of the prompt, or 'none', got none.")
+        if is_span and (self.messages or self.sources):
+            raise InputError(
+                "A span in `fixed` requires a text: fix a part of messages or sources by its text."
+            )
+        if self.slots and fixed not in (None, NONE):
+            raise InputError("`fixed` does not apply to `slots`: the text around the slots is always fixed.")
+        if self.messages and self.chat is False:
+            raise InputError("`chat` must be True or None for messages, got False.")
 
     def _check_slots(self) -> None:
         for name in ("slots", "alternatives"):
@@ -178,67 +209,104 @@ class Prompt:
         )
 
     def render(self, chat: Callable[[list[dict[str, Any]]], str] | None = None) -> RenderedPrompt:
-        """Return the prompt as the model reads it; `chat` applies a chat template to messages."""
-        if self.messages:
-            return self._render_messages(chat)
-        if self.slots:
-            return self._render_slots()
-        if not self.sources:
-            return RenderedPrompt((self.text,), (0,), **self._answers)
-        before, _, rest = self.template.partition("{sources}")
-        pieces = [before.replace("{text}", self.text)]
-        for number, source in enumerate(self.sources):
-            pieces += [self.separator, source] if number else [source]
-        return self._join([*pieces, rest.replace("{text}", self.text)], "sources")
-
-    def _render_slots(self) -> RenderedPrompt:
-        pieces: list[str] = []
-        for before, name in self._template():
-            pieces += [before] if name is None else [before, self.slots[name]]
-        others = [self.alternatives.get(name, ()) for _, name in self._template() if name is not None]
-        alternatives = tuple(map(tuple, others)) if self.alternatives else ()
-        return replace(self._join(pieces, "slots"), alternatives=alternatives)
-
-    def _render_messages(self, chat: Callable[[list[dict[str, Any]]], str] | None) -> RenderedPrompt:
+        """Return the prompt as the model reads it; `chat` applies the tokenizer's chat template, if any."""
+        by_default = self.chat is None and bool(self.sources) and chat is not None
+        if not (self.messages or self.chat or by_default):
+            return self._join(hold(self._contents(), self.fixed), self._unit)
         if chat is None:
             raise InputError("`messages` need a tokenizer with a chat template: pass the prompt as a text.")
-        messages = [flatten(message) for message in self.messages]
-        texts = {n: message["content"] for n, message in enumerate(messages) if message.get("content")}
-        marks = {number: _PLACEHOLDER.format(number) for number in texts}
-        rest = chat([{**m, "content": marks[n]} if n in marks else m for n, m in enumerate(messages)])
-        pieces: list[str] = []
-        for mark in marks.values():
+        return self._render_chat(chat)
+
+    def _contents(self) -> list[Content]:
+        """Return the content of each message, or of the text, divided into strings."""
+        if self.messages:
+            return [
+                Content(each["role"], [(text, "part")]) for each in self.messages for text in texts_of(each)
+            ]
+        return [Content("user", self._strings())]
+
+    def _strings(self) -> list[tuple[str, Role]]:
+        """Return the text, divided at its sources or slots."""
+        strings: list[tuple[str, Role]] = []
+        if self.slots:
+            for before, name in self._template():
+                strings += (
+                    [(before, "fixed")] if name is None else [(before, "fixed"), (self.slots[name], "part")]
+                )
+            return strings
+        if not self.sources:
+            return [(self.text, "part")]
+        before, _, rest = self.template.partition("{sources}")
+        strings.append((before.replace("{text}", self.text), "fixed"))
+        for number, source in enumerate(self.sources):
+            strings += [(self.separator, "fixed"), (source, "part")] if number else [(source, "part")]
+        return [*strings, (rest.replace("{text}", self.text), "fixed")]
+
+    @property
+    def _unit(self) -> Unit:
+        return "slots" if self.slots else "sources" if self.sources else "messages" if self.messages else ""
+
+    def _render_chat(self, chat: Callable[[list[dict[str, Any]]], str]) -> RenderedPrompt:
+        flat = [flatten(message) for message in self.messages]
+        contents = replace(self, messages=flat)._contents() if flat else self._contents()  # noqa: SLF001
+        messages = flat or [{"role": "user", "content": contents[0].text}]
+        marks = [_PLACEHOLDER.format(number) for number in range(len(contents))]
+        unused = iter(marks)
+        rest = chat([{**each, "content": next(unused)} if texts_of(each) else each for each in messages])
+        between: list[str] = []
+        for mark in marks:
             before, separator, rest = rest.partition(mark)
             if not separator:
                 raise InputError("The chat template omits or reorders messages: pass the prompt as a text.")
-            pieces += [before, ""]
-        pieces.append(rest)
+            between.append(before)
         whole = chat(messages)
-        contents = list(texts.values())
         for variant in (contents, [content.strip() for content in contents]):  # many templates strip contents
-            pieces[1::2] = variant
-            if "".join(pieces) == whole:
-                return replace(self._join(pieces, "messages"), adds_special=False)
+            texts = [content.text for content in variant]
+            if "".join(chain(*zip(between, texts, strict=True), [rest])) == whole:
+                held = [content.strings for content in hold(variant, self.fixed)]
+                frames: list[list[tuple[str, Role]]] = [[(text, "template")] for text in between]
+                strings = [*chain(*chain(*zip(frames, held, strict=True))), (rest, "template")]
+                unit = self._unit or "messages"
+                return replace(self._join([Content("", strings)], unit), adds_special=False)
         raise InputError("The chat template changes the text of messages: pass the prompt as a text.")
 
-    def render_chat(self) -> RenderedPrompt:
-        """Return the prompt for an endpoint or a function that reads messages."""
+    def render_messages(self) -> RenderedPrompt:
+        """Return the prompt for an endpoint or a function that reads messages; a text is one message."""
         if not self.messages:
-            return self.render()
-        pieces, frame = separate_texts(self.messages)
-        kept = [number for number, piece in enumerate(pieces) if piece]
-        rendered = self._join(pieces, "messages")
+            return self._join(hold(self._contents(), self.fixed), self._unit)
+        strings: list[tuple[str, Role]] = []
+        indices: list[list[int]] = []
+        *labels, last = labels_of(self.messages)
+        for label, content in zip(labels, hold(self._contents(), self.fixed), strict=True):
+            kept = [each for each in content.strings if each[0]]
+            strings += [(label, "template")] if label else []
+            indices.append([len(strings) + index for index in range(len(kept))])
+            strings += kept
+        rendered = self._join([Content("", [*strings, (last, "template")])], "messages")
         if not rendered.parts:
-            raise InputError("The messages have no text: there is nothing to explain.")
-        chat = json.dumps(renumber(frame, {old: [new] for new, old in enumerate(kept)}), default=dict)
-        return replace(rendered, chat=chat, notes=(IMAGES_FIXED,) if holds_images(self.messages) else ())
+            raise InputError("The messages have no text that can be removed: there is nothing to explain.")
+        notes = (IMAGES_FIXED,) if holds_images(self.messages) else ()
+        return replace(rendered, frame=index_texts(self.messages, indices), notes=notes)
 
-    def _join(self, pieces: Sequence[str], unit: Unit) -> RenderedPrompt:
-        """Return the prompt of alternating fixed and removable strings, without empty ones."""
-        kept = [(piece, number % 2 == 1) for number, piece in enumerate(pieces) if piece]
-        parts = tuple(number for number, (_, removable) in enumerate(kept) if removable)
-        segments = tuple(piece for piece, _ in kept)
-        return RenderedPrompt(segments, parts, unit, **self._answers)
+    def _join(self, contents: Sequence[Content], unit: Unit) -> RenderedPrompt:
+        """Return the prompt of these strings, without empty ones."""
+        kept = [each for content in contents for each in content.strings if each[0]]
+        indices = {
+            role: tuple(number for number, (_, other) in enumerate(kept) if other == role)
+            for role in ("part", "held", "template")
+        }
+        others = (
+            [self.alternatives.get(name, ()) for _, name in self._template() if name] if self.slots else []
+        )
+        return RenderedPrompt(
+            tuple(string for string, _ in kept),
+            indices["part"],
+            unit,
+            alternatives=tuple(map(tuple, others)) if self.alternatives else (),
+            held=indices["held"],
+            template=indices["template"],
+            **self._answers,
+        )
 
     @property
     def _answers(self) -> dict[str, Any]:
@@ -253,6 +321,7 @@ class _PromptFields:
     sources: str | None = None
     answer: str | None = None
     rather_than: str | None = None
+    fixed: str | None = None
     chat: bool = False
 
 
@@ -286,30 +355,35 @@ class PromptModality(Modality):
         return None if isinstance(raw, Prompt | RenderedPrompt | str) else split_collection(raw, ())
 
     def to_fields(self, input: PromptInput) -> dict[str, Any]:
-        """Return the prompt, its sources separated by blank lines, and the answers of the user."""
+        """Return the prompt, its sources and fixed parts separated by blank lines, and the answers."""
         prompt = input.text
         sources = [prompt.segments[i] for i in prompt.parts] if prompt.unit == "sources" else []
-        fixed = [part for i, part in enumerate(prompt.segments) if not sources or not prompt.removable(i)]
+        own = [i for i in range(len(prompt.segments)) if i not in prompt.template]
+        text = "".join(prompt.segments[i] for i in own if not sources or not prompt.removable(i))
         is_generated = prompt.answer_ids and not prompt.rather_than  # the model will generate it again
-        text = "".join(fixed)
+        default = [] if sources else Prompt(text).render().held_texts
+        is_default = prompt.held_texts == default
         return {
             "text": text.strip() if sources else text,
             "sources": "\n\n".join(sources),
             "answer": None if is_generated else prompt.answer,
             "rather_than": prompt.rather_than,
+            "fixed": None if is_default else "\n\n".join(prompt.held_texts) or NONE,
+            "chat": bool(prompt.template) and not sources,
         }
 
     def from_fields(self, fields: Mapping[str, Any], limits: InputLimits) -> Prompt:
         """Return the prompt; the field `chat` makes the text a chat message."""
         form = decode(_PromptFields, fields)
-        limits.check_text(form.text, form.sources, form.answer, form.rather_than)
-        sources = [source.strip() for source in re.split(r"\n\s*\n", form.sources or "") if source.strip()]
+        limits.check_text(form.text, form.sources, form.answer, form.rather_than, form.fixed)
+        fixed = _paragraphs(form.fixed)
         return Prompt(
-            "" if form.chat else form.text,
-            sources=sources,
-            messages=[{"role": "user", "content": form.text}] if form.chat else (),
+            form.text,
+            sources=_paragraphs(form.sources),
             answer=form.answer or None,
             rather_than=form.rather_than or None,
+            fixed=NONE if fixed == [NONE] else fixed or None,
+            chat=True if form.chat else None,
         )
 
     def without_answer(self, raw: Prompt) -> Prompt:
@@ -323,7 +397,9 @@ class PromptModality(Modality):
         text = chosen.text or (names[0] if len(names) == 1 else "text")
         if text not in names:
             raise SettingError(f"{unknown('column', text, names)} Say which with --column.")
-        return {"text": text} | {name: name for name in ("answer", "rather_than", "span") if name in names}
+        return {"text": text} | {
+            name: name for name in ("answer", "rather_than", "span", "fixed") if name in names
+        }
 
     def prepare(self, raw: Any, features: Features | None = None) -> PromptInput:
         """Raise an error: only a language model reads prompts."""
@@ -331,6 +407,11 @@ class PromptModality(Modality):
             "A Prompt needs a generative language model, `wrap((model, tokenizer))`, but this is another "
             "model: pass a text."
         )
+
+
+def _paragraphs(text: str | None) -> list[str]:
+    """Return the texts that are separated by blank lines."""
+    return [part.strip() for part in re.split(r"\n\s*\n", text or "") if part.strip()]
 
 
 def _listed(names: Iterable[Any]) -> str:

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from pertinent.array_types import Ints
+from pertinent.array_types import Array, Ints, Masks
 from pertinent.config.fingerprints import digest
 from pertinent.errors import InputError, safe_repr
 from pertinent.inputs.base import Features
 from pertinent.inputs.chat_messages import fill_messages
-from pertinent.inputs.segmentation import GRANULARITIES, custom_spans, cut, default_features, long_text_notes
-from pertinent.inputs.text import TextInput
+from pertinent.inputs.segmentation import (
+    GRANULARITIES,
+    custom_spans,
+    cut,
+    default_features,
+    long_text_notes,
+    span_rows,
+)
+from pertinent.inputs.text import Text, TextInput
 from pertinent.inputs.tokens import Tokens
 from pertinent.outputs.log_likelihoods import ANSWER, CONTRAST, SPAN
+from pertinent.printable import shorten
 
 Unit: TypeAlias = Literal["", "sources", "messages", "slots"]
 
@@ -51,7 +58,11 @@ class RenderedPrompt:
         The ids of these tokens if the model generated them; otherwise the tokenizer computes them.
     generation
         A description of the decoding; empty for an answer of the user.
-    chat
+    held
+        The indices of the segments that are held fixed by `Prompt.fixed` or by default.
+    template
+        The indices of the segments that a chat template adds.
+    frame
         The messages of a chat as JSON, with the indices of segments instead of texts; empty if the prompt is
         sent as a text.
     answer_seed
@@ -71,20 +82,27 @@ class RenderedPrompt:
     answer_tokens: tuple[str, ...] = ()
     answer_ids: tuple[int, ...] = ()
     generation: str = ""
-    chat: str = ""
+    held: tuple[int, ...] = ()
+    template: tuple[int, ...] = ()
+    frame: str = ""
     answer_seed: int | None = None
     notes: tuple[str, ...] = ()
 
     @property
     def messages(self) -> list[dict[str, Any]]:
         """Return the messages of the chat; a text is one message of the user."""
-        if not self.chat:
-            return [{"role": "user", "content": "".join(self.segments)}]
-        return fill_messages(json.loads(self.chat), self.segments)
+        if self.frame:
+            return fill_messages(self.frame, self.segments)
+        return [{"role": "user", "content": "".join(self.segments)}]
 
     def removable(self, segment: int) -> bool:
         """Return whether features of this segment may be removed."""
         return segment in self.parts
+
+    @property
+    def held_texts(self) -> list[str]:
+        """Return the texts that are held fixed by `Prompt.fixed` or by default."""
+        return [text for i in self.held if (text := self.segments[i].strip())]
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -126,6 +144,26 @@ class RenderedPrompt:
         first = int(np.searchsorted(ends, start, side="right"))
         return first, int(np.searchsorted(ends, start + len(self.span), side="left")) + 1
 
+    def locate(self, spans: Any, name: str) -> list[list[tuple[int, int, int]]]:
+        """Return the rows (segment, start, end) of each span (start, end) of the prompt's characters.
+
+        A span has a row for each segment that it overlaps with more than spaces.
+        """
+        located = []
+        for _, start, end in span_rows(Text("".join(self.segments)), spans, name).tolist():
+            rows, first = [], 0
+            for i, segment in enumerate(self.segments):
+                a, b = max(0, start - first), min(len(segment), end - first)
+                if segment[a : max(a, b)].strip():
+                    rows.append((i, a, b))
+                first += len(segment)
+            located.append(rows)
+        return located
+
+    def counts_characters(self, spans: Array) -> bool:
+        """Return whether spans (start, end) count the characters of all segments."""
+        return not self.unit and len(self.segments) > 1 and spans.ndim == 2 and spans.shape[1] == 2
+
     def spans(self, granularity: str) -> Ints:
         """Return the (segment, start, end) spans of the removable features."""
         if granularity not in UNITS:
@@ -147,6 +185,20 @@ class PromptInput(TextInput):
         several = self.text.unit and len(self.text.parts) > 1
         return self.text.spans(self.text.unit) if several else super()._coarsest()
 
+    @property
+    def search_text(self) -> str:
+        """Return the whole prompt."""
+        return "".join(self.text.segments)
+
+    def match_annotation(self, annotation: Array) -> Masks | None:
+        """Return the features that share a character with a span of the prompt."""
+        if annotation.dtype.kind in "iu" and self.text.counts_characters(annotation):
+            rows = [row for rows in self.text.locate(annotation, "annotations") for row in rows]
+            annotation = np.array(rows, dtype=np.int64).reshape(-1, 3)
+        return (
+            super().match_annotation(annotation) if len(annotation) else np.zeros(self.n_features, np.bool_)
+        )
+
     def with_segments(self, segments: Sequence[str]) -> RenderedPrompt:
         """Return the prompt with other strings."""
         return replace(self.text, segments=tuple(segments))
@@ -165,8 +217,8 @@ def prompt_input(
         granularity,
         None if tokens is None else tokens.ids,
     ]
-    if prompt.chat:
-        content.append(prompt.chat)
+    if prompt.frame:
+        content.append(prompt.frame)
     if prompt.alternatives:
         content.append(prompt.alternatives)
     if prompt.span is not None:
@@ -178,15 +230,42 @@ def prompt_input(
 
 def cut_prompt(prompt: RenderedPrompt, features: Features | None) -> tuple[str, Ints, tuple[str, ...]]:
     """Return the granularity, the spans of its features and notes; tokens have no spans yet."""
-    notes = prompt.notes
+    notes = (*_held_notes(prompt), *prompt.notes)
     if features is None and prompt.unit in ("sources", "slots"):
         features = prompt.unit
     elif features is None:
         n_words = len(prompt.spans("words"))
-        features = default_features(n_words)
+        n_sentences = len(prompt.spans("sentences")) if prompt.held else 1
+        features = default_features(n_words, n_sentences)
         notes += long_text_notes(features, n_words)
     if not isinstance(features, str):
-        return "spans", custom_spans(prompt, features), notes
+        return "spans", _custom_spans(prompt, features), notes
     if features == "tokens":
         return features, np.empty((0, 3), dtype=np.int64), notes
     return features, prompt.spans(features), notes
+
+
+def _held_notes(prompt: RenderedPrompt) -> tuple[str, ...]:
+    """Return the note that a part of the prompt is held fixed, if any."""
+    held = " … ".join(" ".join(text.split()) for text in prompt.held_texts)
+    if not held:
+        return ()
+    return (f"held fixed: “{shorten(held, 80)}”; Prompt(…, fixed='none') explains it too",)
+
+
+def _custom_spans(prompt: RenderedPrompt, features: Features) -> Ints:
+    """Return custom spans as rows of (segment, start, end); those of a text count its characters."""
+    try:
+        spans = np.asarray(features)
+    except ValueError:  # not rectangular, which `custom_spans` reports
+        return custom_spans(prompt, features)
+    if not prompt.counts_characters(spans):
+        return custom_spans(prompt, features)
+    located = prompt.locate(spans, "features")
+    for span, rows in zip(spans.tolist(), located, strict=True):
+        if len(rows) > 1 or not all(prompt.removable(row[0]) for row in rows):
+            raise InputError(
+                f"The span {tuple(span)} in `features` overlaps a part of the prompt that is held fixed: "
+                "pass Prompt(…, fixed='none')."
+            )
+    return custom_spans(prompt, [row for rows in located for row in rows])

@@ -27,6 +27,9 @@ PASSAGE = 20
 MOST_WORDS = 500
 """A text of more words is explained by passages by default: about 200, each of at least `PASSAGE` words."""
 
+MOST_SENTENCES = 200
+"""A prompt of more sentences before its question is explained by passages by default."""
+
 _IDEOGRAPH = r"\p{Han}\p{Hiragana}\p{Katakana}\u3040-\u30ff"
 _UNSPACED = r"\p{Lao}\p{Khmer}\p{Myanmar}"
 _LETTER = rf"[[\w\p{{N}}\u00ad]--[{_IDEOGRAPH}\p{{Thai}}{_UNSPACED}]]"
@@ -148,14 +151,16 @@ def _size(word: str) -> float:
     return 0.5 if pattern("characters").match(word) else 1.0
 
 
-def default_features(n_words: int) -> str:
-    """Return the default granularity: passages for a long text, else words."""
+def default_features(n_words: int, n_sentences: int = 1) -> str:
+    """Return the default granularity: words, or passages for a long text; sentences if they are counted."""
+    if 1 < n_sentences <= MOST_SENTENCES:
+        return "sentences"
     return "words" if n_words <= MOST_WORDS else f"passages:{max(PASSAGE, ceil(n_words / 200))}"
 
 
 def long_text_notes(granularity: str, n_words: int) -> tuple[str, ...]:
     """Return the note that a long text is explained by passages; empty for other texts."""
-    if granularity == "words":
+    if not granularity.startswith("passages"):
         return ()
     return (f"long text: {n_words:,} words are explained by passages; features='words' explains each word",)
 

@@ -65,7 +65,7 @@ class FunctionWriter(Writer):
 
     def render(self, prompt: Prompt) -> RenderedPrompt:
         """Return the prompt as messages."""
-        return prompt.render_chat()
+        return prompt.render_messages()
 
     def write(self, prompts: Sequence[RenderedPrompt]) -> list[str]:
         """Call the function for each prompt."""

@@ -221,7 +221,7 @@ class EndpointWriter(Writer):
     def render(self, prompt: Prompt) -> RenderedPrompt:
         """Return the prompt as messages for a chat; completions have no chat template."""
         if self.speaker.reads_messages:
-            return prompt.render_chat()
+            return prompt.render_messages()
         if prompt.messages:
             raise InputError(
                 "A completions endpoint applies no chat template: pass the prompt as a text in the "

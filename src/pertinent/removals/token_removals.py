@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from itertools import compress
+from itertools import compress, pairwise
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
@@ -126,7 +126,8 @@ class PadToken(TokenRemoval):
 def _rebuild(input: TextInput, masks: Masks, placeholder: str) -> list[Any]:
     """Return the text as strings, with each removed feature replaced by the placeholder.
 
-    An empty placeholder also removes the space after the feature, unless that would join its neighbours.
+    An empty placeholder also removes the space after the feature, unless that would join its neighbours, and
+    the space that would be left before a segment that starts with one.
     """
     segments = input.text.segments
     heads, kept, removed, owner = list(segments), [], [], []
@@ -145,6 +146,9 @@ def _rebuild(input: TextInput, masks: Masks, placeholder: str) -> list[Any]:
     for mask in masks.tolist():
         chosen = [a if keep else b for a, b, keep in zip(kept, removed, mask, strict=True)]
         parts = [head + "".join(compress(chosen, [o == i for o in owner])) for i, head in enumerate(heads)]
+        for i, (part, after) in enumerate(pairwise(segments)):
+            if not placeholder and after[:1].isspace() and not part[-1:].isspace():
+                parts[i] = parts[i].rstrip()
         rows.append(input.with_segments(parts))
     return rows
 
