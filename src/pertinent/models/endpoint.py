@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -16,6 +16,7 @@ from pertinent.errors import InputError, ModelError
 from pertinent.inputs.base import Input
 from pertinent.inputs.prompt import Prompt
 from pertinent.inputs.rendered_prompt import PromptInput, RenderedPrompt
+from pertinent.models.answer_spacing import spacing_notes
 from pertinent.models.base import Answer, Model
 from pertinent.models.completions import Completions
 from pertinent.models.regeneration import PromptModel, RegeneratingModel, Value, Writer
@@ -132,6 +133,16 @@ class EndpointModel(PromptModel):
             raise InputError("The model's answer to the prompt is empty: pass an answer to explain.")
         scored = self.completions.score("".join(prompt.segments), prompt.answer)
         return replace(prompt, answer_tokens=scored.tokens)
+
+    def answer_notes(self, prompt: RenderedPrompt) -> Iterable[str]:
+        """Return a note if the answer is far more likely with, or without, a leading space."""
+        before = "".join(prompt.segments)
+
+        def log_ratio(answer: str, other: str) -> float:
+            scored, rival = (self.completions.score(before, text) for text in (answer, other))
+            return sum(scored.logs) - sum(rival.logs)
+
+        return spacing_notes(prompt, log_ratio)
 
     def columns_of(self, input: Input) -> tuple[str, ...]:
         """Return the names of the contrast or span (if any), the whole answer, and each token."""

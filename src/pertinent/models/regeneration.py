@@ -85,11 +85,15 @@ class PromptModel(Model):
             prompt = replace(prompt, answer=answer, generation=generation)
         prompt = self.check_answer(prompt)
         granularity, spans, notes = cut_prompt(prompt, features)
-        return prompt_input(prompt, granularity, spans, None, notes)
+        return prompt_input(prompt, granularity, spans, None, (*notes, *self.answer_notes(prompt)))
 
     @abstractmethod
     def check_answer(self, prompt: RenderedPrompt) -> RenderedPrompt:
         """Return the prompt with the answer's tokens; raise an `InputError` if it cannot be explained."""
+
+    def answer_notes(self, prompt: RenderedPrompt) -> Iterable[str]:
+        """Return notes on the answers of the user; by default none."""
+        return ()
 
     def split(self, raw: Any) -> Iterable[Any] | None:
         """Return the prompts in a collection."""
