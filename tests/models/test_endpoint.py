@@ -12,7 +12,7 @@ import torch
 import pertinent
 from pertinent import Prompt
 from pertinent.errors import InputError, MissingExtra, ModelError, SettingError
-from pertinent.models import endpoint_client
+from pertinent.models import answer_spacing, endpoint_client
 
 SOURCES = ["Ann keeps the key.", "Bob keeps the map.", "Cleo keeps the lamp."]
 QUESTION = Prompt(
@@ -72,6 +72,15 @@ def test_the_model_answers_itself(serve):
     e = pertinent.explain(model, Prompt("Who keeps the map?", sources=SOURCES), "leave-one-out")
     assert e.details["generation"] == "greedy, at most 3 tokens"
     assert len(e.input.text.answer_tokens) >= 1
+
+
+def test_a_note_tells_that_an_answer_is_more_likely_with_a_space(serve, monkeypatch):
+    model = pertinent.wrap_endpoint(serve().url, model="tiny")
+    prompt = Prompt("Ann keeps it. Who keeps it? Answer:", answer="Ann")
+    monkeypatch.setattr(answer_spacing, "FAR", -1000.0)
+    assert model.prepare(prompt).notes[-1].endswith("pass answer=' Ann'")
+    monkeypatch.setattr(answer_spacing, "FAR", 1000.0)
+    assert not [note for note in model.prepare(prompt).notes if "nats" in note]
 
 
 def test_many_requests_are_in_flight_at_once_and_no_more(serve):

@@ -92,6 +92,34 @@ def test_both_directions_of_two_facts_are_answered(model, question, answer):
         assert e.scores[:2].argmax() == ("Bob" in answer or "Bob" in question)
 
 
+@pytest.mark.parametrize(
+    ("prompt", "note"),
+    [
+        (Prompt("Bob keeps the map. Who keeps the map? Answer:", answer="Bob"), "pass answer=' Bob'"),
+        (
+            Prompt("Bob keeps the map. Who keeps the map? Answer:", answer=" Bob", rather_than="Ann"),
+            "pass rather_than=' Ann'",
+        ),
+        (Prompt("Who keeps the map?", sources=["Bob keeps the map."], answer=" Bob"), "pass answer='Bob'"),
+    ],
+)
+def test_a_note_tells_that_an_answer_is_more_likely_with_or_without_a_space(model, prompt, note):
+    assert model.prepare(prompt).notes[-1].endswith(note)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        Prompt("Bob keeps the map. Who keeps the map? Answer:", answer=" Bob"),
+        Prompt("Bob keeps the map. Who keeps the map? Answer:"),
+        Prompt("Who keeps the map?", sources=["Bob keeps the map."], answer="Bob"),
+        Prompt("Bob keeps the map. Who keeps the map? Answer:", answer="."),
+    ],
+)
+def test_a_likely_answer_has_no_such_note(model, prompt):
+    assert not [note for note in model.prepare(prompt).notes if "nats" in note]
+
+
 def test_lessons_hold_their_answer_in_one_sentence(lessons):
     for own in lessons:
         word = own.answer.split()[-1]

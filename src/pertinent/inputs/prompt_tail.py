@@ -58,7 +58,7 @@ def request_spans(text: str) -> list[Span]:
     >>> text = "Ann keeps the key. Bob keeps the map. Who keeps the map? Answer:"
     >>> [text[start:end] for start, end in request_spans(text)]
     ['Who keeps the map? Answer:']
-    >>> text = "Summarise this article:\\nAnn lost a key. Bob found it.\\nSummary:"
+    >>> text = "Summarise this article:\nAnn lost a key. Bob found it.\nSummary:"
     >>> [text[start:end] for start, end in request_spans(text)]
     ['Summarise this article:', 'Summary:']
     >>> request_spans("The capital of France is")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from pertinent.errors import InputError, ModelError, SettingError
 from pertinent.inputs.base import Input
 from pertinent.inputs.prompt import Prompt
 from pertinent.inputs.rendered_prompt import PromptInput, RenderedPrompt
+from pertinent.models.answer_spacing import spacing_notes
 from pertinent.models.answer_values import Value
 from pertinent.models.base import Answer, Model
 from pertinent.models.chat import ChatCompletions, OllamaChat
@@ -275,7 +276,17 @@ class EndpointModel(PromptModel):
         n_answers = 1 if prompt.rather_than is None else 2
         size = sum(map(len, prompt.segments)) + len(prompt.answer)
         tokens = self.usage.estimate_tokens(size) + (0 if prompt.answer else self.writer.max_new_tokens)
-        return 1 + int(not prompt.answer), n_answers, tokens + 1
+        return 2, n_answers, tokens + 1
+
+    def answer_notes(self, prompt: RenderedPrompt) -> Iterable[str]:
+        """Return a note if the answer is far more likely with, or without, a leading space."""
+        before = "".join(prompt.segments)
+
+        def log_ratio(answer: str, other: str) -> float:
+            scored, rival = (self.completions.score(before, text) for text in (answer, other))
+            return sum(scored.logs) - sum(rival.logs)
+
+        return spacing_notes(prompt, log_ratio)
 
     def columns_of(self, input: Input) -> tuple[str, ...]:
         """Return the names of the contrast or span (if any), the whole answer, and each token."""

@@ -83,7 +83,7 @@ class PromptModel(Model):
             prompt = replace(prompt, answer=answer, generation=self.writer.generation)
         prompt = self.check_answer(prompt)
         granularity, spans, notes = cut_prompt(prompt, features)
-        return prompt_input(prompt, granularity, spans, None, notes)
+        return prompt_input(prompt, granularity, spans, None, (*notes, *self.answer_notes(prompt)))
 
     def outline(self, raw: Any, features: Features | None = None) -> PromptInput:
         """Divide a prompt into features without calling the model; the answer may be missing."""
@@ -98,6 +98,10 @@ class PromptModel(Model):
     @abstractmethod
     def check_answer(self, prompt: RenderedPrompt) -> RenderedPrompt:
         """Return the prompt with the answer's tokens; raise an `InputError` if it cannot be explained."""
+
+    def answer_notes(self, prompt: RenderedPrompt) -> Iterable[str]:
+        """Return notes on the answers of the user; by default none."""
+        return ()
 
     def split(self, raw: Any) -> Iterable[Any] | None:
         """Return the prompts in a collection."""

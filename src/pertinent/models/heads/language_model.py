@@ -19,6 +19,7 @@ from pertinent.inputs.base import Features, Input
 from pertinent.inputs.prompt import Prompt
 from pertinent.inputs.rendered_prompt import PromptInput, RenderedPrompt
 from pertinent.inputs.text import TextInput
+from pertinent.models.answer_spacing import spacing_notes
 from pertinent.models.answer_values import Value
 from pertinent.models.base import Model
 from pertinent.models.heads.base import FollowedScores, Head, HeadBatch, heads
@@ -162,12 +163,27 @@ class LanguageModelHead(Head):
         if not prompt.answer:
             (answer,) = writer.generate([prompt])
             if not answer.text.strip():
-                raise InputError("The model's answer to the prompt is empty: pass an answer to explain.")
+                has_chat = not prompt.template and getattr(encoder.tokenizer, "chat_template", None)
+                chat = ", or chat=True to send the prompt as a chat message" if has_chat else ""
+                raise InputError(
+                    f"The model's answer to the prompt is empty: pass an answer to explain{chat}."
+                )
             ending = "" if answer.ended else ", cut off"
             generation = f"greedy, at most {self.max_new_tokens} tokens{ending}"
             prompt = replace(prompt, answer=answer.text, answer_ids=answer.ids, generation=generation)
         reading = encoder.tokenizer, encoder.max_length
-        return tokenize_prompt(prompt, features, *reading, has_decoder=self.has_decoder)
+        input = tokenize_prompt(prompt, features, *reading, has_decoder=self.has_decoder)
+        if self.has_decoder:
+            return input
+
+        def log_ratio(answer: str, other: str) -> float:
+            pair = replace(prompt, answer=answer, rather_than=other, span=None)
+            tokens = tokenize_prompt(pair, "tokens", *reading, has_decoder=False).tokens
+            assert tokens is not None
+            row = TokenRows(tokens, np.ones((1, len(tokens.ids)), dtype=np.bool_))
+            return float(encoder.submit([row]).outputs()[0, 0])
+
+        return replace(input, notes=(*input.notes, *spacing_notes(prompt, log_ratio)))
 
     def removal_of(self, input: TextInput) -> str:
         """Return ``"alternatives"`` for slots with alternatives, else ``"slice-out"``."""
