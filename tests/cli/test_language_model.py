@@ -45,6 +45,29 @@ def test_the_model_answers_itself(run):
     assert first(out)["details"]["generation"].startswith("greedy, at most 64 tokens")
 
 
+@pytest.mark.parametrize(
+    ("fixed", "features"),
+    [
+        ((), ["Ann won.", "Bob lost."]),
+        (("--fixed", "Ann won."), ["Bob lost.", "Who won?"]),
+        (("--fixed", "Ann", "--fixed", "Who won?"), ["won.", "Bob lost."]),
+        (("--fixed", "none", "--features", "sentences"), ["Ann won.", "Bob lost.", "Who won?"]),
+    ],
+)
+def test_parts_are_fixed(run, fixed, features):
+    code, out, _ = run("explain", "Ann won. Bob lost. Who won?", *fixed, "--answer", " Ann")
+    assert code == 0
+    assert first(out)["features"] == features
+
+
+def test_a_file_has_a_column_of_fixed_parts(run, tmp_path):
+    file = tmp_path / "prompts.csv"
+    file.write_text("text,answer,fixed\nAnn won. Bob lost. Who won?, Ann,Bob lost.\n")
+    code, out, _ = run("explain", "--file", str(file))
+    assert code == 0
+    assert first(out)["features"] == ["Ann won.", "Who won?"]
+
+
 def test_an_empty_answer_is_refused(run):
     code, _, err = run("explain", "Ann keeps the key.", "--answer", " ")
     assert code != 0
