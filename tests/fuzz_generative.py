@@ -10,7 +10,7 @@ from unittest.mock import patch
 import httpx
 
 import pertinent
-from pertinent.models import completions
+from pertinent.models import endpoint_client
 from tests import tiny_lm
 
 TEXTS = [
@@ -32,6 +32,9 @@ MESSAGES = [
     [{"role": 5, "content": "a"}],
     [{"role": "user"}],
     [{"role": "user", "content": [{"type": "text", "text": "a"}]}],
+    [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:"}}, {"type": "text"}]}],
+    [{"role": "user", "content": "a"}, {"role": "assistant", "tool_calls": [{"function": {"name": "f"}}]}],
+    [{"role": "assistant", "content": None, "tool_calls": 5}, {"role": "tool", "content": "b"}],
     ["a"],
     [],
 ]
@@ -82,7 +85,7 @@ def explain_prompt(call):
     if draw.random() < 0.25:
         fields["chat"] = draw.choice([True, False, call.odd])
     prompt = pertinent.Prompt(**fields)
-    prompt.render(lambda messages: "".join(m["content"] for m in messages))
+    prompt.render(lambda messages: "".join(m["content"] or "" for m in messages))
     _check(pertinent.explain(_language_model(), prompt, draw.choice(METHODS), **_options(draw, call)))
 
 
@@ -99,10 +102,12 @@ def explain_served(call):
     addresses = ["http://localhost:1/v1"] * 12 + ["http://[::1", "//x", "http://a b", "file:///x", call.odd]
     with (
         patch.object(httpx.HTTPTransport, "handle_request", respond),
-        patch.object(completions, "FIRST_PAUSE", 0),
+        patch.object(endpoint_client, "FIRST_PAUSE", 0),
     ):
         options = {
             "value": draw.choice([None, None, None, "overlap", call.other]),
+            "samples": draw.choice([1, 1, 1, 3]),
+            "max_total_tokens": draw.choice([None, None, 1000]),
             "retries": draw.choice([0, 2]),
         }
         model = pertinent.wrap_endpoint(
@@ -121,6 +126,8 @@ def _options(draw, call):
 
 def _answer(asked):
     """Answer as a server does whose tokens are characters."""
+    if "messages" in asked:
+        return {"choices": [{"message": {"content": "Bob"}}]}
     text = asked["prompt"] + " Bob"[: 4 * asked["max_tokens"]]
     if not asked.get("echo"):
         return {"choices": [{"text": " Bob"}]}

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from pertinent.api.attack_radius import attack_radius
     from pertinent.api.benchmark import Benchmark, benchmark
     from pertinent.api.catalogue import list_methods, list_metrics, list_removals
+    from pertinent.api.estimate import RequestEstimate, estimate_requests
     from pertinent.api.evaluate import compare, evaluate
     from pertinent.api.explain import explain, explain_iter
     from pertinent.app.serve import serve
@@ -51,6 +52,7 @@ __version__ = "0.2.0"
 _NAMES = {
     "api.attack_radius": "attack_radius",
     "api.catalogue": "list_methods list_metrics list_removals",
+    "api.estimate": "RequestEstimate estimate_requests",
     "api.evaluate": "compare evaluate",
     "api.explain": "explain explain_iter",
     "runs.request": "Request",
@@ -93,13 +95,24 @@ _NAMES = {
 
 _HOME = {name: f"pertinent.{module}" for module, names in _NAMES.items() for name in names.split()}
 
-__all__ = ["adapt", "attack_radius", "benchmark", "check_removal", "compare", "create_study", "evaluate"]
+__all__ = ["adapt", "attack_radius", "benchmark", "check_removal", "compare", "create_study"]
+__all__ += ["estimate_requests", "evaluate"]
 __all__ += ["explain", "explain_iter", "fit", "list_methods", "list_metrics", "list_removals", "load"]
 __all__ += ["load_explainer", "merge", "neighbour_stability", "read", "report_study", "sanity", "save_report"]
 __all__ += ["sensitivity", "serve", "serve_study", "stability", "train", "wrap", "wrap_endpoint"]
 __all__ += ["Attacked", "Attacks", "Benchmark", "Cluster", "EarlyStopping", "Evaluation", "Explanation"]
 __all__ += ["ExplanationFolder", "Explanations", "Failure", "Importance", "PerplexityCheck", "PertinentError"]
-__all__ += ["Prompt", "RemovalCheck", "Request", "Sanity", "Service", "Stability", "StudyReport", "Text"]
+__all__ += [
+    "Prompt",
+    "RemovalCheck",
+    "Request",
+    "RequestEstimate",
+    "Sanity",
+    "Service",
+    "Stability",
+    "StudyReport",
+]
+__all__ += ["Text"]
 
 
 def __getattr__(name: str) -> Any:

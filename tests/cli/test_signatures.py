@@ -22,6 +22,7 @@ from pertinent.errors import SettingError
 NO_COMMAND = {
     "adapt": "methods of a description, as package.module:name",
     "benchmark": "`pertinent benchmark --file`, which reads a description",
+    "estimate_requests": "Python, where the model is wrapped",
     "explain_iter": "`pertinent explain --out` keeps each explanation as it is finished",
     "load": "--model NAME",
     "load_explainer": "--method FOLDER",

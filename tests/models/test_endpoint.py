@@ -3,8 +3,7 @@
 import json
 import pickle
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -13,107 +12,12 @@ import torch
 import pertinent
 from pertinent import Prompt
 from pertinent.errors import InputError, MissingExtra, ModelError, SettingError
-from pertinent.models import answer_spacing, completions
-from tests import tiny_lm
+from pertinent.models import answer_spacing, endpoint_client
 
 SOURCES = ["Ann keeps the key.", "Bob keeps the map.", "Cleo keeps the lamp."]
 QUESTION = Prompt(
     "Who keeps the map?", sources=SOURCES, answer=" Bob keeps it", rather_than=" Ann", chat=False
 )
-
-
-class Server:
-    """Completions of a tiny model; `faults` are answered first, each instead of one answer.
-
-    Requests wait up to `patience` seconds until another one is in flight.
-    """
-
-    def __init__(self, *, bos=True, key=None, echoes=True, patience=0.0):
-        self.model, self.tokenizer = tiny_lm.model("llama"), tiny_lm.tokenizer(bos)
-        self.key, self.echoes, self.faults = key, echoes, []
-        self.asked, self.at_once, self.most_at_once = [], 0, 0
-        self.keys, self.patience = [], patience
-        self.lock = threading.Condition()
-
-    def answer(self, asked):
-        ids = self.tokenizer(asked["prompt"])["input_ids"]
-        n = len(ids)
-        for _ in range(asked["max_tokens"]):
-            ids.append(int(self.logs(ids)[-1].argmax()))
-        text = self.tokenizer.decode(ids[n:])
-        if not asked.get("echo") or not self.echoes:
-            return {"choices": [{"text": text}]}
-        logs = self.logs(ids)
-        values = [None, *logs[torch.arange(len(ids) - 1), torch.tensor(ids[1:])].tolist()]
-        tokens = [self.tokenizer.decode([own]) for own in ids]
-        offsets = [len(self.tokenizer.decode(ids[:i], skip_special_tokens=True)) for i in range(len(ids))]
-        logprobs = {"tokens": tokens, "token_logprobs": values, "text_offset": offsets}
-        return {"choices": [{"text": asked["prompt"] + text, "logprobs": logprobs}]}
-
-    def logs(self, ids):
-        with torch.no_grad():
-            return self.model(input_ids=torch.tensor([ids])).logits[0].log_softmax(dim=-1)
-
-
-@pytest.fixture
-def serve(monkeypatch):
-    monkeypatch.setattr(completions, "FIRST_PAUSE", 0.01)
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    running = []
-
-    def start(**options):
-        own = Server(**options)
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self):
-                own.keys.append(self.headers.get("Authorization"))
-                self.send_error(404)
-
-            def do_POST(self):
-                own.keys.append(self.headers.get("Authorization"))
-                asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                with own.lock:
-                    own.asked.append((self.path, asked))
-                    own.at_once += 1
-                    own.most_at_once = max(own.most_at_once, own.at_once)
-                    own.lock.notify_all()
-                    own.lock.wait_for(lambda: own.most_at_once > 1, timeout=own.patience)
-                    fault = own.faults.pop(0) if own.faults else None
-                code, headers = 200, {}
-                if isinstance(fault, bytes):  # the whole answer, which need not be HTTP
-                    own.at_once -= 1
-                    self.wfile.write(fault)
-                    return
-                if fault is not None:
-                    code, headers, said = fault
-                elif own.key and self.headers.get("Authorization") != f"Bearer {own.key}":
-                    code, said = 401, {"error": {"message": "no such key"}}
-                else:
-                    said = own.answer(asked)
-                with own.lock:
-                    own.at_once -= 1
-                body = json.dumps(said).encode() if not isinstance(said, bytes) else said
-                self.send_response(code)
-                for name, value in {"Content-Length": str(len(body)), **headers}.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *arguments):
-                pass
-
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        running.append((server, thread))
-        own.url = f"http://127.0.0.1:{server.server_port}/v1"
-        return own
-
-    yield start
-    for server, thread in running:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def by_hand(server, text, answer):
@@ -213,7 +117,7 @@ BROKEN = [
 
 @pytest.mark.parametrize("fault", BROKEN)
 def test_a_broken_connection_is_retried(serve, fault, monkeypatch):
-    monkeypatch.setattr(completions, "LONGEST_PAUSE", 0.02)
+    monkeypatch.setattr(endpoint_client, "LONGEST_PAUSE", 0.02)
     server = serve()
     server.faults = [fault] * 2
     pertinent.wrap_endpoint(server.url, model="tiny")
@@ -242,7 +146,7 @@ def test_a_key_that_no_header_can_hold_is_not_shown(serve, key, monkeypatch):
 
 
 def test_large_answers_are_refused(serve, monkeypatch):
-    monkeypatch.setattr(completions, "LARGEST_ANSWER", 1000)
+    monkeypatch.setattr(endpoint_client, "LARGEST_ANSWER", 1000)
     server = serve()
     server.faults = [(200, {}, b" " * 1001)]
     with pytest.raises(ModelError, match="more than 1000 bytes"):
@@ -297,10 +201,20 @@ HOSTILE = [
 
 @pytest.mark.parametrize("body", HOSTILE)
 @pytest.mark.parametrize("status", [200, 400])
-def test_odd_answers_are_refused(serve, body, status):
+def test_odd_answers_are_no_scores(serve, body, status, caplog):
     server = serve()
     server.faults = [(status, {}, body)]
-    with pytest.raises(ModelError, match=r"127\.0\.0\.1|log-probabilit"):
+    with suppress(ModelError):
+        model = pertinent.wrap_endpoint(server.url, model="tiny")
+        assert model.output.kind == "value"
+        assert "returns no log-probabilities" in caplog.text
+
+
+@pytest.mark.parametrize("body", HOSTILE[:13])
+def test_a_server_that_always_gives_odd_answers_is_refused(serve, body):
+    server = serve()
+    server.faults = [(200, {}, body)] * 9
+    with pytest.raises(ModelError, match="speaks no known protocol"):
         pertinent.wrap_endpoint(server.url, model="tiny")
 
 
@@ -357,21 +271,38 @@ def test_keys_are_read_from_the_environment_and_never_kept(serve, monkeypatch):
     [
         ((400, {}, {"error": {"message": "echo is not supported"}}), "no log-probabilities for the prompt"),
         ((404, {}, {"message": "unknown model"}), "no model 'tiny'"),
-        ((400, {}, {"error": "too long"}), "refused the request: 400 too long"),
+        ((400, {}, {"error": "too warm"}), "refused the request: 400 too warm"),
+        ((501, {}, {"error": "not here"}), "refused the request: 501 not here"),
         ((200, {}, b"<html>"), "did not return JSON"),
         ((200, {}, {"text": "hello"}), "not return a completion"),
     ],
 )
 def test_servers_that_do_something_else(serve, fault, said):
     server = serve()
-    server.faults = [fault]
+    server.faults = [fault] * 9
     with pytest.raises(ModelError, match=said):
         pertinent.wrap_endpoint(server.url, model="tiny")
 
 
-def test_a_server_without_log_probabilities_is_refused(serve):
-    with pytest.raises(ModelError, match=r"no log-probabilities for the prompt .* value='overlap'"):
-        pertinent.wrap_endpoint(serve(echoes=False).url, model="tiny")
+def test_prompts_longer_than_the_context_are_refused(serve):
+    server = serve()
+    model = pertinent.wrap_endpoint(server.url, model="tiny")
+    server.faults = [(400, {}, {"error": {"message": "maximum context length is 128 tokens"}})]
+    with pytest.raises(InputError, match="longer than the context of the model 'tiny'"):
+        pertinent.explain(model, QUESTION, "leave-one-out")
+
+
+def test_a_server_without_log_probabilities_is_asked_for_new_answers(serve, caplog):
+    server = serve(echoes=False)
+    model = pertinent.wrap_endpoint(server.url, model="tiny", max_new_tokens=4)
+    assert "returns no log-probabilities" in caplog.text
+    prompt = Prompt(QUESTION.text, sources=SOURCES, chat=False)
+    e = pertinent.explain(model, prompt, "leave-one-out")
+    local = pertinent.wrap((server.model, server.tokenizer), value="overlap", max_new_tokens=4)
+    np.testing.assert_allclose(e.scores, pertinent.explain(local, prompt, "leave-one-out").scores)
+    assert "no log-probabilities" in " ".join(e.notes)
+    with pytest.raises(SettingError, match="`length_normalised`"):
+        pertinent.wrap_endpoint(server.url, model="tiny", length_normalised=True)
 
 
 def test_a_server_without_log_probabilities_can_be_asked_for_new_answers(serve):

@@ -1,13 +1,15 @@
 """Answers that are written anew when parts of a prompt are removed, and valued by a function."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
 
 import pertinent
 from pertinent import Prompt
-from pertinent.errors import InputError, ModelError, PertinentError
-from pertinent.models.regeneration import overlap
+from pertinent.errors import InputError, ModelError, PertinentError, SettingError
+from pertinent.models.answer_values import exact_match, overlap
 from tests import tiny_lm
 
 SOURCES = ["Ann keeps the key.", "Bob keeps the map.", "Cleo keeps the lamp."]
@@ -35,9 +37,9 @@ def pair(request):
 def test_new_answers_are_those_of_the_model(pair):
     seen = []
 
-    def value(answers, answer):
-        seen.append((list(answers), answer))
-        return [float(len(own)) for own in answers]
+    def value(answer, new):
+        seen.append((answer, new))
+        return float(len(new))
 
     model = pertinent.wrap(pair, value=value, max_new_tokens=6)
     e = pertinent.explain(model, QUESTION, "leave-one-out")
@@ -50,7 +52,7 @@ def test_new_answers_are_those_of_the_model(pair):
     lengths = np.array([len(own) for own in wanted], dtype=float)
     np.testing.assert_allclose(e.prediction.values, lengths[:1])
     np.testing.assert_allclose(e.scores, lengths[0] - lengths[1:])
-    assert {answer for _, answer in seen} == {wanted[0]}
+    assert {answer for answer, _ in seen} == {wanted[0]}
 
 
 def test_all_methods_that_remove_can_be_used_and_measured(pair):
@@ -72,7 +74,7 @@ def test_chats_slots_and_models_with_a_decoder():
     template = Prompt("{who} keeps it.", slots={"who": "Ann"}, alternatives={"who": ["Bob"]}, answer=" x")
     assert pertinent.explain(chat, template, "leave-one-out").removal == "alternatives"
     pair = tiny_lm.model("t5"), tiny_lm.ending_tokenizer()
-    model = pertinent.wrap(pair, value=lambda answers, _: [float(len(own)) for own in answers])
+    model = pertinent.wrap(pair, value=lambda _, new: float(len(new)))
     assert np.isfinite(
         pertinent.explain(model, Prompt("Ann keeps it.", answer="x"), "leave-one-out").scores
     ).all()
@@ -83,8 +85,15 @@ def test_a_value_that_cannot_be(pair):
         pertinent.wrap(pair, value="overlaps")
     with pytest.raises(PertinentError, match="`value` must be"):
         pertinent.wrap(pair, value=3)
-    with pytest.raises(ModelError, match="one number for each of 1 answers"):
-        pertinent.explain(pertinent.wrap(pair, value=lambda *_: [1.0, 2.0]), QUESTION, "leave-one-out")
+    for value in (lambda *_: [1.0, 2.0], lambda *_: float("nan"), lambda *_: "much"):
+        with pytest.raises(ModelError, match="finite number for each answer"):
+            pertinent.explain(pertinent.wrap(pair, value=value), QUESTION, "leave-one-out")
+    for options in ({"value": "embedding"}, {"value": "overlap", "encoder": len}):
+        with pytest.raises(SettingError, match="`encoder`"):
+            pertinent.wrap(pair, **options)
+    ragged = pertinent.wrap(pair, value="embedding", encoder=lambda texts: np.zeros(3))
+    with pytest.raises(ModelError, match="`encoder` must return one vector"):
+        pertinent.explain(ragged, QUESTION, "leave-one-out")
     model = pertinent.wrap(pair, value="overlap")
     with pytest.raises(InputError, match="applies only to likelihoods"):
         pertinent.explain(model, Prompt("Ann", answer=" a", rather_than=" b"), "leave-one-out")
@@ -93,8 +102,29 @@ def test_a_value_that_cannot_be(pair):
 
 
 def test_overlap_is_the_f1_of_words():
-    assert overlap(["the old map", "the map", "a lamp", ""], "The map") == [0.8, 1.0, 0.0, 0.0]
-    assert overlap([""], "") == [1.0]
+    news = ["the old map", "the map", "a lamp", ""]
+    assert [overlap("The map", new) for new in news] == [0.8, 1.0, 0.0, 0.0]
+    assert overlap("", "") == 1.0
+
+
+def test_exact_match_ignores_case_space_and_a_final_period():
+    news = ["the map.", " The  Map", "the maps", "the map!", ""]
+    assert [exact_match("The map", new) for new in news] == [1.0, 1.0, 0.0, 0.0, 0.0]
+
+
+def test_embeddings_are_compared_by_their_cosine(pair):
+    def encode(texts):
+        return np.array([[len(text), text.count("e")] for text in texts])
+
+    model = pertinent.wrap(pair, value="embedding", encoder=SimpleNamespace(encode=encode), max_new_tokens=6)
+    e = pertinent.explain(model, QUESTION, "leave-one-out")
+    assert e.prediction.values == pytest.approx([1.0])
+    assert e.details["value"] == "embedding"
+    texts = ["\n\n".join("" if own == left else own for own in SOURCES) for left in SOURCES]
+    news = [greedy(*pair, f"{text}\n\nWho keeps the map?", 6) for text in texts]
+    vectors = encode([e.details["answer"], *news]).astype(float)
+    cosines = vectors @ vectors[0] / np.linalg.norm(vectors, axis=1) / np.linalg.norm(vectors[0])
+    np.testing.assert_allclose(e.scores, 1 - cosines[1:], atol=1e-12)
 
 
 def test_a_report_shows_the_answer(pair, tmp_path):

@@ -133,3 +133,8 @@ class RepeatedValues(Values):
     """Like `Values`, but evaluated by the model even if the answer is cached."""
 
     remembered = False
+
+    @classmethod
+    def handle(cls, model: Model, parts: Sequence[BatchPart]) -> Answer:
+        """Remove the features and run the model on the rows again."""
+        return model.resubmit([p.removal(p.input, p.question.masks.take(p.rows, 0), p.seed) for p in parts])

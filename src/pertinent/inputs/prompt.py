@@ -7,16 +7,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import chain
 from string import Formatter
-from typing import Any, TypeAlias
+from typing import Any
 
 from pertinent.config.serialization import decode
 from pertinent.errors import InputError, SettingError, safe_repr, unknown
 from pertinent.inputs.base import Features
+from pertinent.inputs.chat_messages import (
+    IMAGES_FIXED,
+    Message,
+    check_message,
+    flatten,
+    holds_images,
+    index_texts,
+    labels_of,
+    texts_of,
+)
 from pertinent.inputs.modality import InputLimits, Modality, TextColumns, modalities, split_collection
 from pertinent.inputs.prompt_tail import NONE, Content, Role, hold, is_char_span
 from pertinent.inputs.rendered_prompt import PromptInput, RenderedPrompt, Unit
-
-Message: TypeAlias = Mapping[str, str]
 
 _PLACEHOLDER = "\ue000{}\ue001"
 """Placeholder of a message in a chat template, of private-use characters that do not occur in messages."""
@@ -38,8 +46,9 @@ class Prompt:
     alternatives
         For each slot, texts that replace it when it is removed.
     messages
-        The messages of a chat, each with a role and a content, instead of a text. The contents can be
-        removed; the text that the tokenizer's chat template adds cannot.
+        The messages of a chat instead of a text, each with a role and a content: a text or a list of content
+        parts. Texts can be removed, also results of tools; tool calls, images and the text that a chat
+        template adds cannot.
     answer
         The answer whose log-likelihood is explained, exactly as it follows the prompt; most models generate
         a leading space. By default the model's greedy answer.
@@ -111,7 +120,7 @@ class Prompt:
         for source in self.sources:
             _expect_text(source, "sources", blank=False)
         for message in self.messages:
-            _expect_message(message)
+            check_message(message)
         for field_name in ("{sources}", "{text}") if self.sources else ():
             if self.template.count(field_name) != 1:
                 raise InputError(
@@ -200,7 +209,7 @@ class Prompt:
             f"A language model reads a text or a pertinent.Prompt(…, answer=…), but got {type(raw).__name__}."
         )
 
-    def render(self, chat: Callable[[list[dict[str, str]]], str] | None = None) -> RenderedPrompt:
+    def render(self, chat: Callable[[list[dict[str, Any]]], str] | None = None) -> RenderedPrompt:
         """Return the prompt as the model reads it; `chat` applies the tokenizer's chat template, if any."""
         by_default = self.chat is None and bool(self.sources) and chat is not None
         if not (self.messages or self.chat or by_default):
@@ -212,7 +221,9 @@ class Prompt:
     def _contents(self) -> list[Content]:
         """Return the content of each message, or of the text, divided into strings."""
         if self.messages:
-            return [Content(each["role"], [(each["content"], "part")]) for each in self.messages]
+            return [
+                Content(each["role"], [(text, "part")]) for each in self.messages for text in texts_of(each)
+            ]
         return [Content("user", self._strings())]
 
     def _strings(self) -> list[tuple[str, Role]]:
@@ -236,18 +247,20 @@ class Prompt:
     def _unit(self) -> Unit:
         return "slots" if self.slots else "sources" if self.sources else "messages" if self.messages else ""
 
-    def _render_chat(self, chat: Callable[[list[dict[str, str]]], str]) -> RenderedPrompt:
-        contents = self._contents()
-        messages = self.messages or [{"role": "user", "content": contents[0].text}]
-        marks = [_PLACEHOLDER.format(number) for number in range(len(messages))]
-        rest = chat([{**message, "content": mark} for message, mark in zip(messages, marks, strict=True)])
+    def _render_chat(self, chat: Callable[[list[dict[str, Any]]], str]) -> RenderedPrompt:
+        flat = [flatten(message) for message in self.messages]
+        contents = replace(self, messages=flat)._contents() if flat else self._contents()  # noqa: SLF001
+        messages = flat or [{"role": "user", "content": contents[0].text}]
+        marks = [_PLACEHOLDER.format(number) for number in range(len(contents))]
+        unused = iter(marks)
+        rest = chat([{**each, "content": next(unused)} if texts_of(each) else each for each in messages])
         between: list[str] = []
         for mark in marks:
             before, separator, rest = rest.partition(mark)
             if not separator:
                 raise InputError("The chat template omits or reorders messages: pass the prompt as a text.")
             between.append(before)
-        whole = chat([dict(message) for message in messages])
+        whole = chat(messages)
         for variant in (contents, [content.strip() for content in contents]):  # many templates strip contents
             texts = [content.text for content in variant]
             if "".join(chain(*zip(between, texts, strict=True), [rest])) == whole:
@@ -257,6 +270,24 @@ class Prompt:
                 unit = self._unit or "messages"
                 return replace(self._join([Content("", strings)], unit), adds_special=False)
         raise InputError("The chat template changes the text of messages: pass the prompt as a text.")
+
+    def render_messages(self) -> RenderedPrompt:
+        """Return the prompt for an endpoint or a function that reads messages; a text is one message."""
+        if not self.messages:
+            return self._join(hold(self._contents(), self.fixed), self._unit)
+        strings: list[tuple[str, Role]] = []
+        indices: list[list[int]] = []
+        *labels, last = labels_of(self.messages)
+        for label, content in zip(labels, hold(self._contents(), self.fixed), strict=True):
+            kept = [each for each in content.strings if each[0]]
+            strings += [(label, "template")] if label else []
+            indices.append([len(strings) + index for index in range(len(kept))])
+            strings += kept
+        rendered = self._join([Content("", [*strings, (last, "template")])], "messages")
+        if not rendered.parts:
+            raise InputError("The messages have no text that can be removed: there is nothing to explain.")
+        notes = (IMAGES_FIXED,) if holds_images(self.messages) else ()
+        return replace(rendered, frame=index_texts(self.messages, indices), notes=notes)
 
     def _join(self, contents: Sequence[Content], unit: Unit) -> RenderedPrompt:
         """Return the prompt of these strings, without empty ones."""
@@ -403,13 +434,3 @@ def _listed_values(values: Any, name: str, entries: str) -> tuple[Any, ...]:
     if not is_several or getattr(values, "ndim", 1) != 1:
         raise InputError(f"`{name}` must be a list of {entries}, got {safe_repr(values)}.")
     return tuple(values)
-
-
-def _expect_message(message: Any) -> None:
-    fine = isinstance(message, Mapping) and all(
-        isinstance(message.get(key), str) for key in ("role", "content")
-    )
-    if not fine:
-        raise InputError(
-            f"A message must be {{'role': …, 'content': …}} of texts, but got {safe_repr(message)}."
-        )

@@ -12,6 +12,7 @@ from pertinent.array_types import Array, Ints, Masks
 from pertinent.config.fingerprints import digest
 from pertinent.errors import InputError, safe_repr
 from pertinent.inputs.base import Features
+from pertinent.inputs.chat_messages import fill_messages
 from pertinent.inputs.segmentation import (
     GRANULARITIES,
     custom_spans,
@@ -61,6 +62,13 @@ class RenderedPrompt:
         The indices of the segments that are held fixed by `Prompt.fixed` or by default.
     template
         The indices of the segments that a chat template adds.
+    frame
+        The messages of a chat as JSON, with the indices of segments instead of texts; empty if the prompt is
+        sent as a text.
+    answer_seed
+        The seed of a sampled answer; ``None`` for a greedy one.
+    notes
+        Facts about the prompt for the explanation's notes.
     """
 
     segments: tuple[str, ...]
@@ -76,6 +84,16 @@ class RenderedPrompt:
     generation: str = ""
     held: tuple[int, ...] = ()
     template: tuple[int, ...] = ()
+    frame: str = ""
+    answer_seed: int | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """Return the messages of the chat; a text is one message of the user."""
+        if self.frame:
+            return fill_messages(self.frame, self.segments)
+        return [{"role": "user", "content": "".join(self.segments)}]
 
     def removable(self, segment: int) -> bool:
         """Return whether features of this segment may be removed."""
@@ -205,6 +223,8 @@ def prompt_input(
         granularity,
         None if tokens is None else tokens.ids,
     ]
+    if prompt.frame:
+        content.append(prompt.frame)
     if prompt.alternatives:
         content.append(prompt.alternatives)
     if prompt.span is not None:
@@ -216,14 +236,14 @@ def prompt_input(
 
 def cut_prompt(prompt: RenderedPrompt, features: Features | None) -> tuple[str, Ints, tuple[str, ...]]:
     """Return the granularity, the spans of its features and notes; tokens have no spans yet."""
-    notes: tuple[str, ...] = ()
+    notes = prompt.notes
     if features is None and prompt.unit in ("sources", "slots"):
         features = prompt.unit
     elif features is None:
         n_words = len(prompt.spans("words"))
         n_sentences = len(prompt.spans("sentences")) if prompt.held else 1
         features = default_features(n_words, n_sentences)
-        notes = long_text_notes(features, n_words)
+        notes = (*notes, *long_text_notes(features, n_words))
     if not isinstance(features, str):
         return "spans", _custom_spans(prompt, features), notes
     if features == "tokens":

@@ -92,6 +92,8 @@ class Model(ABC):
         Fixed cost of launching a batch, in `unit`.
     mixed_length_penalty
         Relative slowdown of a batch with rows of different lengths, not counting padding: 0.25 is 25% slower.
+    is_random
+        Whether answers are known to be random, so they are not checked for it.
     in_flight
         Number of batches that may be queued on the device while the next one is prepared.
     """
@@ -113,6 +115,7 @@ class Model(ABC):
     largest_batch: int = 65536
     launch_overhead: int = 64
     mixed_length_penalty: float = 0.0
+    is_random: bool = False
     in_flight: int = 1
     _guessed: bool = False
 
@@ -219,6 +222,14 @@ class Model(ABC):
     def submit(self, rows: Sequence[Rows]) -> Answer:
         """Start the evaluation of a batch of rows created by removals."""
 
+    def resubmit(self, rows: Sequence[Rows]) -> Answer:
+        """Evaluate rows again, to find out whether the answers are random; kept answers are not used."""
+        return self.submit(rows)
+
+    def bind_removal(self, removal: Removal) -> Removal:
+        """Return a removal with the data that it needs from the model."""
+        return removal.bind(self)
+
     def gradient_cost(self, input: Input) -> int:
         """Return the cost of one gradient, in `unit`."""
         return 1
@@ -277,5 +288,9 @@ def answer_now(evaluate: Callable[[], Any]) -> Answer:
 def constructor_options(cls: type) -> list[str]:
     """Return the keyword-only constructor arguments of a class and its bases."""
     constructors = [vars(base)["__init__"] for base in cls.__mro__ if "__init__" in vars(base)]
-    parameters = [p for init in constructors for p in signature(init).parameters.values()]
-    return list(dict.fromkeys(p.name for p in parameters if p.kind is p.KEYWORD_ONLY))
+    return list(dict.fromkeys(name for init in constructors for name in keyword_options(init)))
+
+
+def keyword_options(function: Callable[..., Any]) -> list[str]:
+    """Return the keyword-only arguments of a function."""
+    return [p.name for p in signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]

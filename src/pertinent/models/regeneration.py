@@ -3,43 +3,25 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from pertinent.array_types import Array
-from pertinent.errors import InputError, ModelError, SettingError, unknown
+from pertinent.errors import InputError, require
 from pertinent.inputs.base import Features
 from pertinent.inputs.modality import modality_named
 from pertinent.inputs.prompt import Prompt
 from pertinent.inputs.rendered_prompt import PromptInput, RenderedPrompt, cut_prompt, prompt_input
+from pertinent.models.answer_values import AnswerValues, Value
 from pertinent.models.base import Answer, Model, answer_now
+from pertinent.models.endpoint_usage import Usage
 from pertinent.outputs import PlainValues
-from pertinent.removals.base import Rows
-
-Value: TypeAlias = Callable[[list[str], str], Sequence[float]]
-"""Function from new answers and the explained answer to a number for each new answer."""
-
-
-def overlap(answers: list[str], answer: str) -> list[float]:
-    """Return the F1 score between the words of each new answer and of the explained answer.
-
-    >>> overlap(["Bob keeps it", "Ann", ""], "Bob")
-    [0.5, 0.0, 0.0]
-    """
-    reference = Counter(answer.casefold().split())
-    scores = []
-    for new in answers:
-        words = Counter(new.casefold().split())
-        n_shared, n_words = (reference & words).total(), reference.total() + words.total()
-        scores.append(2 * n_shared / n_words if n_words else 1.0)
-    return scores
-
-
-VALUES: dict[str, Value] = {"overlap": overlap}
+from pertinent.removals.base import Removal, Rows
+from pertinent.removals.repeated_rows import RepeatedRows
 
 
 class Writer(ABC):
@@ -48,10 +30,15 @@ class Writer(ABC):
     Attributes
     ----------
     max_new_tokens
-        Largest number of tokens in an answer.
+        Largest number of tokens in an answer; ``None`` if it is unknown.
     """
 
-    max_new_tokens: int
+    max_new_tokens: int | None
+
+    @property
+    def generation(self) -> str:
+        """Return a description of how the explained answer is written."""
+        return f"greedy, at most {self.max_new_tokens} tokens"
 
     @abstractmethod
     def identity(self) -> object:
@@ -64,6 +51,13 @@ class Writer(ABC):
     @abstractmethod
     def write(self, prompts: Sequence[RenderedPrompt]) -> list[str]:
         """Return an answer to each prompt."""
+
+    def start(self, prompts: Sequence[RenderedPrompt], *, fresh: bool = False) -> Answer:
+        """Start to write answers; the outputs of the result are a list of texts.
+
+        `fresh` answers are written even if the answers to earlier equal prompts are kept.
+        """
+        return answer_now(lambda: self.write(prompts))
 
 
 class PromptModel(Model):
@@ -81,11 +75,25 @@ class PromptModel(Model):
             raise InputError("The model reads text, not tokens: choose features='words'.")
         if not prompt.answer:
             (answer,) = self.writer.write([prompt])
-            generation = f"greedy, at most {self.writer.max_new_tokens} tokens"
-            prompt = replace(prompt, answer=answer, generation=generation)
+            if not answer.strip():
+                raise InputError(
+                    "The model's answer to the prompt is empty: pass an answer to explain, or increase "
+                    "`max_new_tokens` if the model thinks before it answers."
+                )
+            prompt = replace(prompt, answer=answer, generation=self.writer.generation)
         prompt = self.check_answer(prompt)
         granularity, spans, notes = cut_prompt(prompt, features)
         return prompt_input(prompt, granularity, spans, None, (*notes, *self.answer_notes(prompt)))
+
+    def outline(self, raw: Any, features: Features | None = None) -> PromptInput:
+        """Divide a prompt into features without calling the model; the answer may be missing."""
+        prompt = raw if isinstance(raw, RenderedPrompt) else self.writer.render(Prompt.from_input(raw))
+        granularity, spans, notes = cut_prompt(prompt, features)
+        return prompt_input(prompt, granularity, spans, None, notes)
+
+    @abstractmethod
+    def request_cost(self, input: PromptInput) -> tuple[int, int, int]:
+        """Return the number of requests to prepare an input and per evaluation, and of tokens per request."""
 
     @abstractmethod
     def check_answer(self, prompt: RenderedPrompt) -> RenderedPrompt:
@@ -110,51 +118,81 @@ class PromptModel(Model):
 
 
 class RegeneratingModel(PromptModel):
-    """A language model that writes a new answer whenever parts of a prompt are removed.
+    """A language model that writes new answers whenever parts of a prompt are removed.
 
-    Its only column is the value that a function computes for each new answer, given the explained answer.
+    Its only column is the value of the new answers, given the explained answer, on average over `samples`
+    answers. The random difference between the answers is part of the standard errors.
+
+    Parameters
+    ----------
+    value, encoder
+        As in `AnswerValues`.
+    samples
+        Answers to each prompt.
+    note
+        Note for each explanation.
     """
 
     classes = ("value",)
+    usage: Usage | None = None
+    """Requests and tokens used, if the answers come from an endpoint."""
     first_batch = largest_batch = 64
 
-    def __init__(self, writer: Writer, value: str | Value) -> None:
+    def __init__(
+        self, writer: Writer, value: str | Value, *, encoder: Any = None, samples: int = 1, note: str = ""
+    ) -> None:
         super().__init__(writer)
-        if isinstance(value, str) and value not in VALUES:
-            raise unknown("value of new answers", value, VALUES)
-        if not callable(value) and not isinstance(value, str):
-            raise SettingError(
-                "`value` must be 'overlap' or a function from a list of new answers and the explained answer "
-                f"to numbers, but got {type(value).__name__}."
-            )
+        require(samples > 0, "samples", "above 0", samples)
         self.output = PlainValues()
-        self.value: Value = VALUES[value] if isinstance(value, str) else value
+        self.value = AnswerValues(value, encoder)
+        self.samples = samples
+        self.is_random = samples > 1
+        self.note = note
 
     def identity(self) -> object:
-        """Return the identity of the writer and the function."""
-        return "regenerating", self.writer.identity(), self.value
+        """Return the identity of the writer and the value, and the number of answers."""
+        return "regenerating", self.writer.identity(), self.value.identity(), self.samples
+
+    def bind_removal(self, removal: Removal) -> Removal:
+        """Return the removal, whose rows get several answers if they are random."""
+        bound = super().bind_removal(removal)
+        return RepeatedRows(bound, self.samples) if self.samples > 1 else bound
 
     def check_answer(self, prompt: RenderedPrompt) -> RenderedPrompt:
         """Raise an `InputError` for settings that only apply to likelihoods."""
         for name in ("rather_than", "span"):
             if getattr(prompt, name) is not None:
                 raise InputError(f"`{name}` applies only to likelihoods: omit it, or omit `value`.")
-        return prompt
+        return replace(prompt, notes=(*prompt.notes, self.note)) if self.note else prompt
+
+    def request_cost(self, input: PromptInput) -> tuple[int, int, int]:
+        """Return the number of requests to prepare an input and per evaluation, and of tokens per request."""
+        prompt, usage = input.text, self.usage or Usage()
+        tokens = usage.estimate_tokens(sum(map(len, prompt.segments))) + (self.writer.max_new_tokens or 0)
+        return int(not prompt.answer), self.samples, tokens
+
+    def details(self, input: Any) -> dict[str, str]:
+        """Return the answer, how it was generated, and the value of new answers."""
+        several = f", mean of {self.samples} answers" if self.samples > 1 else ""
+        return {**super().details(input), "value": f"{self.value.name}{several}"}
 
     def submit(self, rows: Sequence[Rows]) -> Answer:
         """Write a new answer for each row and compute its value."""
-        parts: list[list[RenderedPrompt]] = list(rows)  # type: ignore[arg-type]
-        return answer_now(lambda: self._values(parts))
+        return self._submit(rows, fresh=False)
 
-    def _values(self, parts: list[list[RenderedPrompt]]) -> Array:
-        answers = iter(self.writer.write([prompt for part in parts for prompt in part]))
-        values = []
-        for part in parts:
-            new = [next(answers) for _ in part]
-            values.append(np.asarray(self.value(new, part[0].answer), dtype=np.float64))
-            if values[-1].shape != (len(new),):
-                raise ModelError(
-                    f"`value` must return one number for each of {len(new)} answers, but returned shape "
-                    f"{values[-1].shape}."
-                )
+    def resubmit(self, rows: Sequence[Rows]) -> Answer:
+        """Write a new answer for each row even if earlier answers are kept."""
+        return self._submit(rows, fresh=True)
+
+    def _submit(self, rows: Sequence[Rows], *, fresh: bool) -> Answer:
+        parts: list[list[RenderedPrompt]] = list(rows)  # type: ignore[arg-type]
+        answer = self.writer.start([prompt for part in parts for prompt in part], fresh=fresh)
+        return replace(answer, outputs=lambda: self._values(parts, answer.outputs()))
+
+    def _values(self, parts: list[list[RenderedPrompt]], answers: list[str]) -> Array:
+        ends = np.cumsum([len(part) for part in parts]).tolist()
+        values = [
+            self.value(part[0].answer, answers[first:end])
+            for part, (first, end) in zip(parts, pairwise([0, *ends]), strict=True)
+        ]
         return np.concatenate(values)[:, None]

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from pertinent.errors import ModelError, unknown
-from pertinent.models.base import Model, constructor_options
+from pertinent.models.base import Model, constructor_options, keyword_options
+from pertinent.models.chat_function import wrap_chat_function
 from pertinent.models.function import FunctionModel
 from pertinent.models.unsupported import check_supported, check_supported_task
 
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 _ACCEPTED = (
     "a transformers text-classification, image-classification, question-answering or text-generation "
     "pipeline; a (model, tokenizer) or (model, image processor) pair; a torch.nn.Module over images or table "
-    "rows; a fitted scikit-learn classifier or regressor; or a function from inputs to rows of numbers"
+    "rows; a fitted scikit-learn classifier or regressor; a function from inputs to rows of numbers; or, "
+    "with `value`, a function from chat messages to an answer"
 )
 
 
@@ -30,7 +32,8 @@ def wrap(thing: Any, **options: Any) -> Model:
         A transformers text-classification, image-classification, question-answering or text-generation
         pipeline; a ``(model, tokenizer)`` or ``(model, image_processor)`` pair; a ``torch.nn.Module`` over
         images or table rows; a fitted scikit-learn classifier or regressor (or one with the same interface:
-        xgboost, lightgbm); or a function from inputs to rows of numbers. A module stays in its current mode.
+        xgboost, lightgbm); a function from inputs to rows of numbers; or, with ``value``, a function from
+        chat messages to an answer. A module stays in its current mode.
     **options
         ``output`` — the meaning of the numbers: ``"probability"`` or ``"logit"`` of classes,
         ``"label-probability"`` or ``"label-logit"`` of independent labels, ``"value"`` of a regressor;
@@ -54,8 +57,12 @@ def wrap(thing: Any, **options: Any) -> Model:
         For generative language models: ``max_new_tokens`` — the largest number of tokens in an answer that
         the model writes, 64 by default; ``length_normalised`` — ``True`` to divide the log-likelihood of an
         answer by its number of tokens; ``value`` — explain a value of newly written answers instead of the
-        likelihood, as in `wrap_endpoint`: ``"overlap"`` of the words with those of the explained answer, or a
-        function from a list of new answers and the explained answer to a number for each new answer.
+        likelihood, as in `wrap_endpoint`: ``"overlap"``, ``"exact-match"``, ``"embedding"`` with an
+        ``encoder``, or a function of the explained and a new answer.
+
+        With ``value``, a function is a chat function: it gets a list of messages with ``role`` and
+        ``content``, and returns the text of an answer. ``samples`` — number of answers to each prompt, if the
+        function is random; ``in_flight`` — number of threads that call it.
 
     Examples
     --------
@@ -71,6 +78,9 @@ def wrap(thing: Any, **options: Any) -> Model:
         head, model, reader = _find_head(thing)
         _check_options(head.name, options, head.options())
         return head.wrap(model, reader, **options)
+    if "value" in options and callable(thing) and not _is_module(thing):
+        _check_options("chat function", options, keyword_options(wrap_chat_function))
+        return wrap_chat_function(thing, **options)
     kind, model_class = _find_class(thing)
     _check_options(kind, options, constructor_options(model_class))
     return model_class(thing, **options)

@@ -131,7 +131,7 @@ class Removal(Settings, ABC):
     @property
     def groups(self) -> tuple[Ints, ...]:
         """Return the indices of the draws of each jackknife group; empty without several random draws."""
-        return _groups(self.draws) if self.is_random and self.draws > 1 else ()
+        return group_draws(self.draws) if self.is_random and self.draws > 1 else ()
 
     @cached_property
     def fingerprint(self) -> bytes:
@@ -178,7 +178,8 @@ removals = Removals("removal", "pertinent.removals")
 
 
 @lru_cache
-def _groups(draws: int) -> tuple[Ints, ...]:
+def group_draws(draws: int) -> tuple[Ints, ...]:
+    """Return the indices of the draws of each of at most `MOST_GROUPS` jackknife groups."""
     # Shuffled, because draws may be in the order of a table.
     shuffled = np.random.default_rng(0).permutation(draws)
     return tuple(np.array_split(shuffled, min(draws, MOST_GROUPS)))

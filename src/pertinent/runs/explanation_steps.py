@@ -103,7 +103,8 @@ def explanation_steps(
         algorithm = coarse_to_fine(explainer, task, levels) if levels else explainer.explain(task)
         scaled = on_scale(algorithm, scale, len(jackknife.sizes))
         answered: list[tuple[Values, Floats]] = []
-        if repeat:
+        repeats = repeat and not model.is_random
+        if repeats:
             scaled = _record_answers(scaled, answered)
 
         def explain(finding: Finding, evaluations: int) -> Explanation:
@@ -137,7 +138,7 @@ def explanation_steps(
         explanation = explain(finding, meter.evaluations)
         warnings = [_budget_warning(explainer, budget, input), *finding.warnings, doubt]
         explanation = replace(explanation, warnings=tuple(filter(None, warnings)))
-        if repeat:
+        if repeats:
             session.compare(prediction, (yield RepeatedValues(full_mask(d)))[0])
             session.repeats.append(Job(None, input, removal, _repeat(answered, session), request.seed))
         return (yield from measure_explanation(explanation, request.metrics))

@@ -67,7 +67,7 @@ class Session:
         seed: int = 0,
     ) -> Job:
         """Return a job; `algorithm` gets the input and its removal, which by default suits the model."""
-        bound = (removal or removals.make(self.model.default_removal(input))).bind(self.model)
+        bound = self.model.bind_removal(removal or removals.make(self.model.default_removal(input)))
         bound.check(input)
         return Job(key, input, bound, algorithm(input, bound), seed)
 
@@ -83,6 +83,8 @@ class Session:
 
     def compare(self, answer: Floats, repeated: Floats) -> None:
         """Add a warning if two answers to the same question differ by more than rounding."""
+        if self.model.is_random:
+            return
         different = self.difference(answer, repeated)
         if different is not None:
             add_warning(

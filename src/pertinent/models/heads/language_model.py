@@ -20,9 +20,10 @@ from pertinent.inputs.prompt import Prompt
 from pertinent.inputs.rendered_prompt import PromptInput, RenderedPrompt
 from pertinent.inputs.text import TextInput
 from pertinent.models.answer_spacing import spacing_notes
+from pertinent.models.answer_values import Value
 from pertinent.models.base import Model
 from pertinent.models.heads.base import FollowedScores, Head, HeadBatch, heads
-from pertinent.models.regeneration import RegeneratingModel, Value
+from pertinent.models.regeneration import RegeneratingModel
 from pertinent.models.tokens.batches import lay_out_like_ids, order_first
 from pertinent.models.tokens.generation import TransformerWriter
 from pertinent.models.tokens.tokenize_prompt import tokenize_prompt
@@ -50,8 +51,8 @@ class LanguageModelHead(Head):
         Largest number of tokens in an answer that the model writes.
     length_normalised
         Whether to divide the log-likelihood of an answer by its number of tokens.
-    value
-        Value of newly written answers to explain instead of likelihoods: see `RegeneratingModel`.
+    value, encoder
+        Value of newly written answers to explain instead of likelihoods: see `AnswerValues`.
     """
 
     summary = "log-likelihood of an answer to a prompt"
@@ -71,12 +72,18 @@ class LanguageModelHead(Head):
 
     @checked
     def __init__(
-        self, *, max_new_tokens: Count = 64, length_normalised: bool = False, value: str | Value | None = None
+        self,
+        *,
+        max_new_tokens: Count = 64,
+        length_normalised: bool = False,
+        value: str | Value | None = None,
+        encoder: Any = None,
     ) -> None:
         self.max_new_tokens = max_new_tokens
         self.length_normalised = length_normalised
         self.output = LogLikelihoods(PER_TOKEN) if length_normalised else LogLikelihoods()
         self.value = value
+        self.encoder = encoder
         self.settings = (max_new_tokens,)
         self._to_logits: Any = None
 
@@ -87,7 +94,9 @@ class LanguageModelHead(Head):
 
     def finish(self, model: TransformerModel) -> Model:
         """Return the transformer, or the model of the value of newly written answers."""
-        return model if self.value is None else RegeneratingModel(TransformerWriter(model, self), self.value)
+        if self.value is None:
+            return model
+        return RegeneratingModel(TransformerWriter(model, self), self.value, encoder=self.encoder)
 
     # -- the network ---------------------------------------------------------------------------------
 

@@ -33,6 +33,8 @@ class GeneratedAnswer:
 class TransformerWriter(Writer):
     """A wrapped language model that writes greedy answers with transformers' ``generate``."""
 
+    max_new_tokens: int
+
     def __init__(self, encoder: TransformerModel, head: LanguageModelHead) -> None:
         self.encoder, self.head = encoder, head
         self.max_new_tokens = head.max_new_tokens
