@@ -167,8 +167,6 @@ def web_pages(folder: Path) -> None:
         page.screenshot(path=folder / "serve.png", full_page=True)
         page.select_option("[name=model]", "recall")
         page.wait_for_selector("[name=rather_than]")
-        page.click("summary >> text=More settings")
-        page.select_option("[name=features]", "sentences")
         page.click(".chips button >> nth=0")
         page.wait_for_selector("text=Done:")
         page.locator(".answer .token").last.click()

@@ -80,6 +80,10 @@ def explain_prompt(call):
     for name in ("answer", "rather_than", "span", "template", "separator"):
         if draw.random() < 0.25:
             fields[name] = draw.choice(texts)
+    if draw.random() < 0.25:
+        fields["fixed"] = draw.choice(["none", "Ann", ["Ann", "key"], (0, 3), [3, 5], (5, 3), call.odd])
+    if draw.random() < 0.25:
+        fields["chat"] = draw.choice([True, False, call.odd])
     prompt = pertinent.Prompt(**fields)
     prompt.render(lambda messages: "".join(m["content"] or "" for m in messages))
     _check(pertinent.explain(_language_model(), prompt, draw.choice(METHODS), **_options(draw, call)))

@@ -11,15 +11,22 @@ import pertinent
 from pertinent import Prompt
 
 model = pertinent.load("recall")  # a small language model that answers questions about given facts
+text = "Ann keeps the key. Bob keeps the map. Dora keeps the lamp. Who keeps the map? Answer:"
+pertinent.explain(model, text)
+
+# %%
+# The model wrote "Bob". The question is held fixed, and the score of a sentence is the log-likelihood of
+# that answer which is lost without it. Click a token of the answer to see what it depends on.
+#
+# Retrieved documents are passed as sources. The tokenizer has a chat template, so sources and question are
+# sent as a chat message.
+
 facts = ["Ann keeps the key.", "Bob keeps the map.", "Dora keeps the lamp."]
 prompt = Prompt("Who keeps the map?", sources=facts)
 explanation = pertinent.explain(model, prompt)
 explanation
 
 # %%
-# The model wrote "Bob". The score of a source is the log-likelihood of that answer which is lost without
-# it. Click a token of the answer to see what it depends on.
-#
 # Ask for a contrast: why "Bob" and not "Ann"?
 
 contrast = pertinent.explain(model, Prompt(prompt.text, sources=facts, answer="Bob", rather_than="Ann"))

@@ -62,6 +62,29 @@ def test_files_of_prompts(run, tmp_path):
     assert [e["features"] for e in json.loads(out)["explanations"]] == [["Ann has it.", "Bob has it."]] * 2
 
 
+@pytest.mark.parametrize(
+    ("fixed", "features"),
+    [
+        ((), ["Ann won.", "Bob lost."]),
+        (("--fixed", "Ann won."), ["Bob lost.", "Who won?"]),
+        (("--fixed", "Ann", "--fixed", "Who won?"), ["won.", "Bob lost."]),
+        (("--fixed", "none", "--features", "sentences"), ["Ann won.", "Bob lost.", "Who won?"]),
+    ],
+)
+def test_parts_are_fixed(run, fixed, features):
+    code, out, _ = run("explain", "Ann won. Bob lost. Who won?", *fixed, "--answer", " Ann")
+    assert code == 0
+    assert first(out)["features"] == features
+
+
+def test_a_file_has_a_column_of_fixed_parts(run, tmp_path):
+    file = tmp_path / "prompts.csv"
+    file.write_text("text,answer,fixed\nAnn won. Bob lost. Who won?, Ann,Bob lost.\n")
+    code, out, _ = run("explain", "--file", str(file))
+    assert code == 0
+    assert first(out)["features"] == ["Ann won.", "Who won?"]
+
+
 def test_an_empty_answer_is_refused(run):
     code, _, err = run("explain", "Ann keeps the key.", "--answer", " ")
     assert code != 0

@@ -101,7 +101,7 @@ def test_nothing_is_fixed():
     input = prepared(Prompt(TEXT, fixed="none"))
     assert input.granularity == "words"
     assert input.features[-2:] == ("Answer", ":")
-    assert not input.notes
+    assert not input.notes + input.remarks
     assert prepared(Prompt(TEXT, fixed="none"), "sentences").n_features == 4
 
 
@@ -112,10 +112,10 @@ def test_explicit_features_divide_what_is_not_fixed():
 
 
 def test_notes_tell_what_is_fixed():
-    (note,) = prepared(Prompt(TEXT)).notes
+    (note,) = prepared(Prompt(TEXT)).remarks
     assert "Who keeps the map? Answer:" in note
     assert "fixed='none'" in note
-    (note,) = prepared(Prompt(f"{FACTS} {'Who or what ' * 40} keeps it?")).notes
+    (note,) = prepared(Prompt(f"{FACTS} {'Who or what ' * 40} keeps it?")).remarks
     assert len(note) < 160
 
 
@@ -184,7 +184,7 @@ def test_sources_are_sent_in_a_chat_message():
     assert input.features == ("Ann won.", "Bob lost.")
     assert "".join(input.text.segments) == "<user>Ann won.\n\nBob lost.\n\nWho won?<assistant>"
     assert not input.text.adds_special
-    assert not input.notes
+    assert not input.notes + input.remarks
     for plain in (prompt.render(), Prompt("Who won?", sources=prompt.sources, chat=False).render(chat)):
         assert "".join(plain.segments) == "Ann won.\n\nBob lost.\n\nWho won?"
         assert plain.adds_special

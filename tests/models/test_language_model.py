@@ -11,6 +11,7 @@ import pertinent
 from pertinent import Prompt
 from pertinent.asks import BatchPart, Values
 from pertinent.errors import InputError, ModelError, SettingError
+from pertinent.models.tokens.generation import GeneratedAnswer, TransformerWriter
 from pertinent.removals.base import removals
 from tests import tiny_lm
 
@@ -245,6 +246,26 @@ def test_own_spans_are_features():
     text = "Ann keeps the key. Bob keeps the map."
     e = pertinent.explain(model, Prompt(text, answer=" Bob"), "leave-one-out", features=[(0, 3), (19, 22)])
     assert e.features == ("Ann", "Bob")
+
+
+def test_a_question_is_fixed_from_coarse_to_fine():
+    model = wrapped("gpt2")
+    text = "Ann keeps the key. Bob lost it.\n\nCleo came. Dan left.\n\nWho came?"
+    e = pertinent.explain(
+        model, Prompt(text, answer=" Cleo"), "leave-one-out", features="coarse-to-fine", budget=60
+    )
+    assert "".join(e.features) == text.removesuffix("Who came?").replace(" ", "").replace("\n", "")
+    assert e.details["levels"][0]["parts"] == 2
+    assert np.isfinite(e.scores).all()
+
+
+def test_an_empty_answer_to_a_text_hints_at_the_chat_template(monkeypatch):
+    model = wrapped("gpt2")
+    monkeypatch.setattr(TransformerWriter, "generate", lambda *_: [GeneratedAnswer("", (), ended=True)])
+    with pytest.raises(InputError, match="chat=True"):
+        model.prepare("Who won?")
+    with pytest.raises(InputError, match=r"pass an answer to explain\.$"):
+        model.prepare(Prompt("Who won?", chat=True))
 
 
 def test_prompts_share_batches_without_a_difference():

@@ -114,6 +114,11 @@ class Input(ABC):
         return len(self.features)
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """Return notes on how the input is divided, which are shown without a warning sign."""
+        return ()
+
+    @property
     def levels(self) -> tuple[Ints, ...]:
         """Return the unit of each feature at each level of coarse-to-fine explanation, the coarsest first.
 

@@ -143,8 +143,9 @@ class Prompt:
             )
         if self.slots and fixed not in (None, NONE):
             raise InputError("`fixed` does not apply to `slots`: the text around the slots is always fixed.")
-        if self.messages and self.chat is False:
-            raise InputError("`chat` must be True or None for messages, got False.")
+        if not (self.chat is None or self.chat is True or (self.chat is False and not self.messages)):
+            allowed = "True or None for messages" if self.messages else "True, False or None"
+            raise InputError(f"`chat` must be {allowed}, got {safe_repr(self.chat)}.")
 
     def _check_slots(self) -> None:
         for name in ("slots", "alternatives"):

@@ -186,6 +186,12 @@ class PromptInput(TextInput):
         return self.text.spans(self.text.unit) if several else super()._coarsest()
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """Return a note on the part of the prompt that is held fixed, if any."""
+        held = " … ".join(" ".join(text.split()) for text in self.text.held_texts)
+        return (f"Held fixed: “{shorten(held, 80)}” (fixed='none' explains it too).",) if held else ()
+
+    @property
     def search_text(self) -> str:
         """Return the whole prompt."""
         return "".join(self.text.segments)
@@ -230,27 +236,19 @@ def prompt_input(
 
 def cut_prompt(prompt: RenderedPrompt, features: Features | None) -> tuple[str, Ints, tuple[str, ...]]:
     """Return the granularity, the spans of its features and notes; tokens have no spans yet."""
-    notes = (*_held_notes(prompt), *prompt.notes)
+    notes = prompt.notes
     if features is None and prompt.unit in ("sources", "slots"):
         features = prompt.unit
     elif features is None:
         n_words = len(prompt.spans("words"))
         n_sentences = len(prompt.spans("sentences")) if prompt.held else 1
         features = default_features(n_words, n_sentences)
-        notes += long_text_notes(features, n_words)
+        notes = (*notes, *long_text_notes(features, n_words))
     if not isinstance(features, str):
         return "spans", _custom_spans(prompt, features), notes
     if features == "tokens":
         return features, np.empty((0, 3), dtype=np.int64), notes
     return features, prompt.spans(features), notes
-
-
-def _held_notes(prompt: RenderedPrompt) -> tuple[str, ...]:
-    """Return the note that a part of the prompt is held fixed, if any."""
-    held = " … ".join(" ".join(text.split()) for text in prompt.held_texts)
-    if not held:
-        return ()
-    return (f"held fixed: “{shorten(held, 80)}”; Prompt(…, fixed='none') explains it too",)
 
 
 def _custom_spans(prompt: RenderedPrompt, features: Features) -> Ints:

@@ -164,11 +164,12 @@ class Explanation(Result):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return notes on the input, for example on truncation."""
+        """Return notes on the input, for example on truncation or on what is held fixed."""
         truncation = self.input.truncation
         notes = self.input.notes if truncation is None else (str(truncation), *self.input.notes)
         untouched = self.input.missing_features() if self.meaning == "attack" else []
-        return (*notes, unattacked_note(untouched)) if untouched else notes
+        untouched_notes = (unattacked_note(untouched),) if untouched else ()
+        return (*notes, *untouched_notes, *self.input.remarks)
 
     @property
     def target_name(self) -> str:

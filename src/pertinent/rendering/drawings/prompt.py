@@ -76,6 +76,10 @@ class PromptDrawing(TextDrawing):
         context = {"prompt": input.text, "tokens": tokens, "name": name, "e": e, "interactive": interactive}
         return from_template("prompt.html", paragraphs=paragraphs, **context)
 
+    def style_of_fixed(self, text: Any, segment: int) -> str:
+        """Return the HTML class of a fixed segment, which is smaller if a chat template adds it."""
+        return "quiet template" if segment in text.template else "quiet"
+
     def form(self, fields: Mapping[str, Any], model: Model, limits: InputLimits) -> Markup:
         """Return text boxes for the prompt, its sources and its answers."""
         has_chat = getattr(model.tokenizer, "chat_template", None) is not None

@@ -140,12 +140,17 @@ class TextDrawing(Drawing):
             elif span.unread:
                 marks = Markup(' class="unread"')
             elif self.joins_segments and not text.removable(span.segment):
-                marks = Markup(' class="quiet" title="fixed: never removed"')
+                style = self.style_of_fixed(text, span.segment)
+                marks = Markup(' class="{}" title="fixed: never removed"').format(style)
             paragraphs[-1].spans.append((span.text, marks))
             paragraphs[-1].strongest.append(strongest)
         for paragraph in paragraphs:
             paragraph.folds = folds(paragraph.strongest, panel)
         return paragraphs
+
+    def style_of_fixed(self, text: Any, segment: int) -> str:
+        """Return the HTML class of a segment that is never removed."""
+        return "quiet"
 
     def html_pairs(self, panel: Panel) -> Markup:
         """Return arcs over the words."""

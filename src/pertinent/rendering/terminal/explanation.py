@@ -77,7 +77,11 @@ def _prediction(e: Explanation) -> Text:
 
 
 def _notes(e: Explanation) -> Iterator[Text]:
-    return (Text(f"⚠ {visible(line)}", style="bold yellow") for line in (*e.warnings, *e.notes))
+    for line in (*e.warnings, *e.notes):
+        is_remark = line in e.input.remarks
+        yield (
+            Text(visible(line), style="dim") if is_remark else Text(f"⚠ {visible(line)}", style="bold yellow")
+        )
 
 
 class _ColouredInput:
