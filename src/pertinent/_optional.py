@@ -11,6 +11,7 @@ _EXTRAS = {
     "cluster": ("ray",),
     "app": ("fastapi", "uvicorn"),
     "endpoint": ("httpx",),
+    "gguf": ("gguf",),
     "images": ("PIL", "skimage"),
     "nltk": ("nltk",),
     "peers": ("captum", "lime"),
@@ -23,7 +24,7 @@ _EXTRAS = {
 """Packages that each extra installs."""
 
 
-def optional(module: str) -> Any:
+def optional(module: str, extra: str | None = None) -> Any:
     """Import and return `module`, or raise a `MissingExtra` that names the extra to install."""
     package = module.split(".", maxsplit=1)[0]
     try:
@@ -31,7 +32,7 @@ def optional(module: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] != package:
             raise
-        extra = next(extra for extra, packages in _EXTRAS.items() if package in packages)
+        extra = extra or next(extra for extra, packages in _EXTRAS.items() if package in packages)
         raise MissingExtra(
             f"This needs {package!r}, which is not installed: pip install 'pertinent[{extra}]'."
         ) from error

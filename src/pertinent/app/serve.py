@@ -15,7 +15,7 @@ from pertinent.app.explain_form import Limits
 from pertinent.config.settings import Count, Range, checked
 from pertinent.errors import SettingError
 from pertinent.models.base import Model
-from pertinent.models.embedded.load import KINDS, load
+from pertinent.models.embedded.load import installed_kinds, load
 from pertinent.results.explanation import Explanations
 from pertinent.runs.model_names import load_or_wrap
 
@@ -121,13 +121,13 @@ def _print_address(address: str) -> None:
 
 
 def served_models(model: Any, limits: Limits) -> list[ServedModel]:
-    """Return the models of the app: the embedded ones if `model` is ``None``."""
+    """Return the models of the app: the installed ones if `model` is ``None``."""
     from pertinent.app.served_model import ServedModel
 
     if model is None:
         return [
             ServedModel(name, partial(load, name), limits, _EXAMPLES[name], kind)
-            for name, kind in KINDS.items()
+            for name, kind in installed_kinds().items()
         ]
     models = dict(model) if isinstance(model, Mapping) else {"model": model}
     if not models:
@@ -168,6 +168,11 @@ def _patients() -> list[dict[str, Any]]:
     return [{"row": example_patient()}]
 
 
+_CHAT = (
+    "The museum was built in 1902. Tickets cost 12 euros. The cafe is small. What does a ticket cost? "
+    "Answer briefly."
+)
+
 _EXAMPLES: Mapping[str, Callable[[], list[dict[str, Any]]]] = {
     "sentiment": _texts(
         "The first half drags, but the acting is superb and the ending is a quiet triumph.",
@@ -182,8 +187,9 @@ _EXAMPLES: Mapping[str, Callable[[], list[dict[str, Any]]]] = {
         "Ann keeps the key. Bob keeps the map. Carl keeps the lamp. Who keeps the map? Answer:",
         "Nora lives in Rome. Omar lives in Oslo. It rains today. Where does Omar live? Answer:",
     ),
+    "smollm2": lambda: [{"text": _CHAT, "chat": True}],
     "digits": _digits,
     "table": _wines,
     "diabetes": _patients,
 }
-"""Form fields of example inputs, by the name of an embedded model."""
+"""Form fields of example inputs, by the name of a model."""

@@ -44,8 +44,9 @@ class ModelFlags:
     Attributes
     ----------
     model
-        An embedded model (sentiment, topics, recall, digits, table, diabetes); a folder with a transformers
-        classifier of texts or images, or a language model; or package.module:name, a model or function in a
+        An embedded model (sentiment, topics, recall, digits, table, diabetes), or smollm2 if it is installed;
+        a folder with a transformers classifier of texts or images, or a language model; a language model in
+        a .gguf file; or package.module:name, a model or function in a
         Python module, which is imported (sentiment for texts, recall for prompts, digits for images, table
         for rows).
     device

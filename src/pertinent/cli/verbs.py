@@ -24,6 +24,8 @@ from pertinent.diagnostics.base import Diagnostic
 from pertinent.errors import InputError, PertinentError, SettingError
 from pertinent.explainers.base import Explainer
 from pertinent.inputs.modality import modality_named
+from pertinent.inputs.prompt import Prompt
+from pertinent.models.embedded.load import OPTIONAL, installed_kinds
 from pertinent.rendering.by_input import named
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanation, Explanations
@@ -256,7 +258,8 @@ def catalogue(args: Namespace) -> int:
 def demo(args: Namespace) -> int:
     """Explain four texts, a prompt, an image and two table rows with the embedded models, offline.
 
-    The explanations are printed and written to one self-contained HTML file.
+    If smollm2 is installed, it also answers a question. The explanations are printed and written to one
+    self-contained HTML file.
     """
     from rich.rule import Rule
 
@@ -265,6 +268,12 @@ def demo(args: Namespace) -> int:
 
     lines = texts()["demo texts"].strip().splitlines()
     examples: list[Any] = [line.split(maxsplit=1) for line in lines]
+    installed = installed_kinds()
+    examples = [
+        (name, Prompt(raw, chat=True) if name in OPTIONAL else raw)
+        for name, raw in examples
+        if name in installed
+    ]
     examples += [("digits", example_digit()), ("table", example_row()), ("diabetes", example_patient())]
     output, explanations = _output(args), list[Explanation]()
     for index, (name, raw) in enumerate(examples):

@@ -10,6 +10,7 @@ from pertinent.errors import ModelError, unknown
 from pertinent.models.base import Model, constructor_options, keyword_options
 from pertinent.models.chat_function import wrap_chat_function
 from pertinent.models.function import FunctionModel
+from pertinent.models.gguf import is_gguf, read_gguf
 from pertinent.models.unsupported import check_supported, check_supported_task
 
 if TYPE_CHECKING:
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
 
 _ACCEPTED = (
     "a transformers text-classification, image-classification, question-answering or text-generation "
-    "pipeline; a (model, tokenizer) or (model, image processor) pair; a torch.nn.Module over images or table "
-    "rows; a fitted scikit-learn classifier or regressor; a function from inputs to rows of numbers; or, "
-    "with `value`, a function from chat messages to an answer"
+    "pipeline; a (model, tokenizer) or (model, image processor) pair; a .gguf file; a torch.nn.Module over "
+    "images or table rows; a fitted scikit-learn classifier or regressor; a function from inputs to rows of "
+    "numbers; or, with `value`, a function from chat messages to an answer"
 )
 
 
@@ -30,10 +31,11 @@ def wrap(thing: Any, **options: Any) -> Model:
     ----------
     thing
         A transformers text-classification, image-classification, question-answering or text-generation
-        pipeline; a ``(model, tokenizer)`` or ``(model, image_processor)`` pair; a ``torch.nn.Module`` over
-        images or table rows; a fitted scikit-learn classifier or regressor (or one with the same interface:
-        xgboost, lightgbm); a function from inputs to rows of numbers; or, with ``value``, a function from
-        chat messages to an answer. A module stays in its current mode.
+        pipeline; a ``(model, tokenizer)`` or ``(model, image_processor)`` pair; the path of a language model
+        in a ``.gguf`` file; a ``torch.nn.Module`` over images or table rows; a fitted scikit-learn classifier
+        or regressor (or one with the same interface: xgboost, lightgbm); a function from inputs to rows of
+        numbers; or, with ``value``, a function from chat messages to an answer. A module stays in its current
+        mode.
     **options
         ``output`` — the meaning of the numbers: ``"probability"`` or ``"logit"`` of classes,
         ``"label-probability"`` or ``"label-logit"`` of independent labels, ``"value"`` of a regressor;
@@ -60,6 +62,8 @@ def wrap(thing: Any, **options: Any) -> Model:
         likelihood, as in `wrap_endpoint`: ``"overlap"``, ``"exact-match"``, ``"embedding"`` with an
         ``encoder``, or a function of the explained and a new answer.
 
+        For ``.gguf`` files also ``device`` and ``dtype``.
+
         With ``value``, a function is a chat function: it gets a list of messages with ``role`` and
         ``content``, and returns the text of an answer. ``samples`` — number of answers to each prompt, if the
         function is random; ``in_flight`` — number of threads that call it.
@@ -74,6 +78,9 @@ def wrap(thing: Any, **options: Any) -> Model:
         return thing
     if isinstance(thing, type):
         raise ModelError(f"{thing.__name__} is a class; pass an instance: {_ACCEPTED}.")
+    if is_gguf(thing):
+        chosen = {name: options.pop(name) for name in ("device", "dtype") if name in options}
+        thing = read_gguf(thing, **chosen)
     if isinstance(thing, tuple) or hasattr(thing, "task"):
         head, model, reader = _find_head(thing)
         _check_options(head.name, options, head.options())

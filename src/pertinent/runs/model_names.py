@@ -15,6 +15,7 @@ from pertinent.files import folder_exists
 from pertinent.inputs.modality import modality_named
 from pertinent.models.base import Model
 from pertinent.models.function import split_any
+from pertinent.models.gguf import is_gguf
 from pertinent.models.wrap import wrap
 
 _OWN = re.compile(r"([^\W\d]\w*(?:\.\w+)*):([^\W\d]\w*(?:\.\w+)*)")
@@ -35,19 +36,21 @@ def is_own(name: str) -> bool:
 
 def load_model(name: str, device: str = "cpu", dtype: str = "float32", long_texts: str = "truncate") -> Model:
     """Load an embedded model, a transformer from a folder, or a model from a user's module."""
-    from pertinent.models.embedded.load import NAMES, load, load_transformer
+    from pertinent.models.embedded.load import NAMES, OPTIONAL, load, load_transformer
 
     if is_own(name):
         if (device, dtype, long_texts) != ("cpu", "float32", "truncate"):
             flags = "--device, --dtype and --long-texts"
             raise SettingError(f"{name!r} is configured in its module: omit {flags}.")
         return wrap(load_own(name, "--model"))
-    if name in NAMES:
+    if name in NAMES or name in OPTIONAL:
         return load(name, device=device, dtype=dtype, long_texts=long_texts)
+    if is_gguf(name):
+        return wrap(name, device=device, dtype=dtype)
     if not folder_exists(Path(name)):
         raise SettingError(
-            f"{unknown('model', name, NAMES)} The name of a folder with a transformers model is also "
-            "accepted, and package.module:name for your own model."
+            f"{unknown('model', name, (*NAMES, *OPTIONAL))} The name of a folder with a transformers model, "
+            "a .gguf file, and package.module:name for your own model are also accepted."
         )
     if _is_explainer(Path(name)):
         raise SettingError(
@@ -102,12 +105,13 @@ def _import(module_name: str) -> Any:
 
 def kind_named(name: str) -> str | None:
     """Return the kind of input of a model before it is loaded; None for a model in a user's module."""
-    from pertinent.models.embedded.load import KINDS, find_head
+    from pertinent.models.embedded.load import KINDS, OPTIONAL, find_head
 
     if is_own(name):
         return None
-    if name in KINDS:
-        return KINDS[name]
+    kinds = KINDS | OPTIONAL
+    if name in kinds or is_gguf(name):
+        return kinds.get(name, "prompt")
     return find_head(name).kind
 
 
@@ -132,8 +136,8 @@ class NamedModel(Model):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for a worker: no loaded model, and the absolute path of a folder."""
-        is_folder = not is_own(self.name) and folder_exists(Path(self.name))
-        name = str(Path(self.name).resolve()) if is_folder else self.name
+        is_path = is_gguf(self.name) or (not is_own(self.name) and folder_exists(Path(self.name)))
+        name = str(Path(self.name).resolve()) if is_path else self.name
         return {**vars(self), "name": name, "_loaded": None}
 
     def __repr__(self) -> str:

@@ -29,27 +29,40 @@ KINDS = {
 """Kind of input that each model reads."""
 
 NAMES = tuple(KINDS)
+OPTIONAL = {"smollm2": "prompt"}
+"""Kind of input of each model whose weights are in another package."""
+
+
+def installed_kinds() -> dict[str, str]:
+    """Return the kind of input of each model whose weights are installed."""
+    from pertinent.models.embedded.smollm2 import is_installed
+
+    return KINDS | (OPTIONAL if is_installed() else {})
+
+
 LOCAL = {"local_files_only": True, "trust_remote_code": False}
 """Options that prevent downloads and running code from the folder; otherwise transformers asks on stdin."""
 
 
 @checked
 def load(name: str, *, device: Any = "cpu", dtype: Any = "float32", long_texts: str = "truncate") -> Model:
-    """Load a model included in the package.
+    """Load a model included in the package, or in a package of weights.
 
     Parameters
     ----------
     name
         ``"sentiment"`` or ``"topics"``, small text classifiers; ``"recall"``, a small language model that
         answers questions about facts in its prompt; ``"digits"``, an image classifier; ``"table"``, a wine
-        classifier; ``"diabetes"``, a regressor. The last two are fitted when they are loaded.
+        classifier; ``"diabetes"``, a regressor. The last two are fitted when they are loaded. With
+        ``pip install 'pertinent[smollm2]'`` also ``"smollm2"``, the chat model SmolLM2-135M-Instruct, which
+        is converted when it is first loaded.
     device, dtype
         Torch device and dtype, such as ``"cuda:0"`` and ``"bfloat16"``.
     long_texts
         As in `wrap`: ``"windows"`` reads texts of more than 256 tokens in windows.
     """
-    if name not in NAMES:
-        raise unknown("embedded model", name, NAMES)
+    if name not in (*NAMES, *OPTIONAL):
+        raise unknown("embedded model", name, (*NAMES, *OPTIONAL))
     if name not in TEXT_MODELS and long_texts != "truncate":
         raise SettingError(f"The model {name!r} does not read long texts: omit `long_texts`.")
     if name in ("table", "diabetes"):
@@ -63,6 +76,10 @@ def load(name: str, *, device: Any = "cpu", dtype: Any = "float32", long_texts: 
         from pertinent.models.torch.devices import parse_device, parse_dtype
 
         return digits_model(ASSETS / name, str(parse_device(device)), parse_dtype(dtype))
+    if name == "smollm2":
+        from pertinent.models.embedded.smollm2 import smollm2_folder
+
+        return load_transformer(smollm2_folder(), device=device, dtype=dtype)
     options = {"long_texts": long_texts} if name in TEXT_MODELS else {}
     return load_transformer(ASSETS / name, device=device, dtype=dtype, **options)
 
