@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pertinent.cli.input_files import (
     FileColumns,
@@ -73,6 +73,9 @@ class InputFlags:
     fixed
         For a language model: a part of the text that is never removed, or 'none'; may be repeated (the
         question at the end).
+    chat
+        For a language model: whether text and sources are sent through the chat template (if there are
+        sources).
     limit
         Read only the first N inputs.
     """
@@ -90,12 +93,13 @@ class InputFlags:
     rather_than: Annotated[str, "TEXT"] | None = None
     source: list[Annotated[str, "TEXT"]] | None = None
     fixed: list[Annotated[str, "TEXT"]] | None = None
+    chat: Literal["yes", "no"] | None = None
     limit: Count | None = None
 
     @property
     def is_prompt(self) -> bool:
         """Return whether the texts are prompts for a language model with settings."""
-        settings = self.answer, self.rather_than, self.source, self.fixed
+        settings = self.answer, self.rather_than, self.source, self.fixed, self.chat
         return any(setting is not None for setting in settings)
 
     @property
@@ -187,6 +191,7 @@ class InputFlags:
             answer=self.answer,
             rather_than=self.rather_than,
             fixed=fixed,
+            chat=None if self.chat is None else self.chat == "yes",
         )
 
 
