@@ -1,5 +1,8 @@
 """Files of inputs as people have them: other separators, long values, odd headers."""
 
+import csv
+import io
+import json
 import time
 import tracemalloc
 
@@ -9,6 +12,7 @@ import pytest
 
 from pertinent.cli.input_files import FileColumns, read_file
 from pertinent.errors import FileError, InputError, SettingError
+from pertinent.inputs.modality import TextColumns
 from pertinent.inputs.prompt import Prompt
 
 
@@ -125,3 +129,54 @@ def test_a_file_of_prompts_has_columns_of_answers(tmp_path):
     assert Prompt.from_input(items[0].raw) == Prompt("Who won?", answer=" Ada")
     [item] = read(tmp_path, b"Who won?\n", FileColumns("prompt"), "a.txt")
     assert item.raw == "Who won?"
+
+
+MESSAGES = [
+    {"role": "user", "content": "Find the map."},
+    {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "find"}}]},
+    {"role": "tool", "content": "Bob has it."},
+]
+
+
+def test_prompts_with_lists(tmp_path):
+    lines = [
+        {"text": "Who won?", "sources": ["Ada won.", "Bob lost."], "answer": " Ada", "rather_than": " Bob"},
+        {"messages": MESSAGES, "fixed": ["Bob"], "note": 5},
+        {"text": "Who won?", "answer": None, "sources": []},
+        {"text": 5},
+        {"answer": "Ada"},
+        {"messages": "hello"},
+        {"text": "Who won?", "messages": MESSAGES},
+    ]
+    content = "\n".join(map(json.dumps, lines)).encode()
+    items = read(tmp_path, content, FileColumns("prompt"), "a.jsonl")
+    assert items[0].raw == lines[0]
+    assert Prompt.from_input(items[1].raw).messages[2]["content"] == "Bob has it."
+    assert items[2].raw == {"text": "Who won?"}
+    messages = ("must contain text", "Unknown column 'text'", "JSON list")
+    for item, message in zip(items[3:6], messages, strict=True):
+        assert message in str(item.error)
+    with pytest.raises(InputError, match="exactly one of them"):
+        Prompt.from_input(items[6].raw)
+
+
+def test_lists_in_a_csv_are_json_or_paragraphs(tmp_path):
+    file = io.StringIO()
+    writer = csv.writer(file)
+    writer.writerow(["question", "sources", "messages"])
+    writer.writerow(["Who won?", '["Ada won.", "Bob lost."]', ""])
+    writer.writerow(["Who won?", "Ada won.\n\nBob lost.", ""])
+    writer.writerow(["", "", json.dumps(MESSAGES)])
+    writer.writerow(["Who won?", "[Ada", ""])
+    columns = FileColumns("prompt", TextColumns("question"))
+    items = read(tmp_path, file.getvalue().encode(), columns)
+    assert [item.raw["sources"] for item in items[:2]] == [["Ada won.", "Bob lost."]] * 2
+    assert Prompt.from_input(items[2].raw).messages[1]["tool_calls"]
+    assert "must contain a JSON list" in str(items[3].error)
+
+
+def test_parquet_fills_messages_with_missing_keys(tmp_path):
+    pq.write_table(pa.Table.from_pylist([{"messages": MESSAGES}]), tmp_path / "a.parquet")
+    [item] = read_file(str(tmp_path / "a.parquet"), FileColumns("prompt"))
+    assert item.raw["messages"][0] == MESSAGES[0]
+    assert item.raw["messages"][1]["tool_calls"] == MESSAGES[1]["tool_calls"]

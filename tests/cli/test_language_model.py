@@ -55,6 +55,23 @@ def test_the_model_answers_itself(run):
     assert first(out)["details"]["generation"].startswith("greedy, at most 64 tokens")
 
 
+def test_files_of_prompts(run, tmp_path):
+    one = tmp_path / "prompts.csv"
+    one.write_text('text\n"Ann keeps the key, Bob the map."\nWho?\n')
+    code, out, _ = run("explain", "--file", str(one))
+    assert code == 0
+    assert len(json.loads(out)["explanations"]) == 2
+    lines = [
+        {"text": "Who?", "sources": ["Ann has it.", "Bob has it."], "answer": " Bob"},
+        {"messages": [{"role": "user", "content": "Ann has it. Bob has it. Who?"}], "answer": "Bob"},
+    ]
+    several = tmp_path / "prompts.jsonl"
+    several.write_text("\n".join(map(json.dumps, lines)))
+    code, out, _ = run("explain", "--file", str(several))
+    assert code == 0
+    assert [e["features"] for e in json.loads(out)["explanations"]] == [["Ann has it.", "Bob has it."]] * 2
+
+
 @pytest.mark.parametrize(
     ("fixed", "features"),
     [

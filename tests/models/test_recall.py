@@ -162,3 +162,15 @@ def test_what_it_cannot_do(model):
         pertinent.load("recall", long_texts="windows")
     with pytest.raises(InputError, match="the model reads at most 512"):
         pertinent.explain(model, "Ann keeps the key. " * 200)
+
+
+def test_data_frames_of_prompts(model):
+    import pandas as pd
+
+    texts = ["Ann keeps the key. Who keeps the key? Answer:", "Bob keeps the map. Who keeps the map? Answer:"]
+    for frame in (
+        pd.DataFrame({"prompt": texts}),
+        pd.DataFrame({"text": texts, "answer": [None, float("nan")], "year": [1, 2]}),
+    ):
+        several = pertinent.explain(model, frame, "leave-one-out")
+        assert [e.details["answer"] for e in several] == [" Ann", " Bob"]

@@ -100,15 +100,12 @@ class FileColumns:
             raise SettingError(f"{unknown('column', name, record)} Set it with {flag}.")
         return record.pop(name)
 
-    def _texts(self, record: dict[str, Any]) -> dict[str, Any]:
-        """Return the texts in a record by key, or the record if it is a row."""
+    def _texts(self, record: dict[str, Any]) -> Any:
+        """Return the input in the columns of a record, or the record if it is a row."""
         columns = self.modality.text_columns(list(record), self.texts)
         if columns is None:
             return record
-        for name in columns.values():
-            if not isinstance(record[name], str):
-                raise InputError(f"The column {name!r} must contain text, but contains {record[name]!r}.")
-        return {key: record[name] for key, name in columns.items()}
+        return self.modality.from_columns(record, columns)
 
 
 def read_file(file: str, columns: FileColumns, limit: int | None = None) -> list[InputRecord]:

@@ -48,7 +48,8 @@ class InputFlags:
         One or more texts.
     file
         A file of inputs, a folder of files, a pattern such as 'parts/*.csv', or - for stdin: .txt has one
-        text per line; .csv, .tsv, .jsonl and .parquet have one text, pair or table row per record.
+        text per line; .csv, .tsv, .jsonl and .parquet have one text, pair, prompt or table row per record.
+        Prompts have a column text or messages, and may have sources, answer, rather_than, span and fixed.
     column
         The column of --file with the text ('text', or the only column).
     pair_column

@@ -20,7 +20,9 @@ def check_message(message: Any) -> None:
     """Raise an `InputError` unless this is a message with a role and a content or tool calls."""
     if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
         raise _invalid(message)
-    content = message.get("content")
+    content, calls = message.get("content"), message.get("tool_calls")
+    if calls is not None and not isinstance(calls, list | tuple):
+        raise _invalid(message)
     if isinstance(content, list | tuple):
         for part in content:
             is_part = isinstance(part, Mapping) and isinstance(part.get("type"), str)
@@ -30,7 +32,7 @@ def check_message(message: Any) -> None:
                     f"{safe_repr(part)}."
                 )
     elif content is None:
-        if not message.get("tool_calls"):
+        if not calls:
             raise _invalid(message)
     elif not isinstance(content, str):
         raise _invalid(message)
@@ -115,7 +117,7 @@ def labels_of(messages: Sequence[Message]) -> list[str]:
 def _describe_calls(message: Message) -> str:
     """Return the names of the tools that a message calls, in brackets."""
     calls = message.get("tool_calls")
-    names = [name for call in calls or () if (name := call_text(call))] if isinstance(calls, list) else []
+    names = [name for call in calls or () if (name := call_text(call))]
     return f" [{'; '.join(names)}]" if names else ""
 
 

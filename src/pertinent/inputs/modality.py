@@ -188,6 +188,13 @@ class Modality(ABC):
         """Return the column of a file for each key of an input; ``None`` if all columns form a row."""
         return None
 
+    def from_columns(self, record: Mapping[str, Any], columns: Mapping[str, str]) -> Any:
+        """Return the input in a record of a file with these `text_columns`; by default they hold texts."""
+        for name in columns.values():
+            if not isinstance(record[name], str):
+                raise InputError(f"The column {name!r} must contain text, but contains {record[name]!r}.")
+        return {key: record[name] for key, name in columns.items()}
+
     def default_removal_for(self, background: Background | None) -> str:
         """Return the default removal of a model with this background."""
         return self.default_removal

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import chain
@@ -10,7 +9,7 @@ from string import Formatter
 from typing import Any
 
 from pertinent.config.serialization import decode
-from pertinent.errors import InputError, SettingError, safe_repr, unknown
+from pertinent.errors import InputError, safe_repr
 from pertinent.inputs.base import Features
 from pertinent.inputs.chat_messages import (
     IMAGES_FIXED,
@@ -23,8 +22,10 @@ from pertinent.inputs.chat_messages import (
     texts_of,
 )
 from pertinent.inputs.modality import InputLimits, Modality, TextColumns, modalities, split_collection
+from pertinent.inputs.prompt_columns import COLUMNS, paragraphs, prompt_columns, prompt_fields
 from pertinent.inputs.prompt_tail import NONE, Content, Role, hold, is_char_span
 from pertinent.inputs.rendered_prompt import PromptInput, RenderedPrompt, Unit
+from pertinent.inputs.text import texts_in
 
 _PLACEHOLDER = "\ue000{}\ue001"
 """Placeholder of a message in a chat template, of private-use characters that do not occur in messages."""
@@ -203,6 +204,9 @@ class Prompt:
             return raw
         if isinstance(raw, str):
             return cls(raw)
+        if hasattr(raw, "to_dict") and hasattr(raw, "index"):  # a row of a data frame
+            row = raw.to_dict()
+            raw = prompt_fields(row, {name: name for name in COLUMNS if name in row})
         if isinstance(raw, Mapping) and set(raw) <= {f.name for f in fields(cls)}:
             return cls(**raw)
         raise InputError(
@@ -353,7 +357,10 @@ class PromptModality(Modality):
 
     def split(self, raw: Any) -> Iterable[Any] | None:
         """Return the prompts in a collection; ``None`` for a single prompt."""
-        return None if isinstance(raw, Prompt | RenderedPrompt | str) else split_collection(raw, ())
+        if isinstance(raw, Prompt | RenderedPrompt | str):
+            return None
+        texts = texts_in(raw)
+        return split_collection(raw, ()) if texts is None else texts
 
     def to_fields(self, input: PromptInput) -> dict[str, Any]:
         """Return the prompt, its sources and fixed parts separated by blank lines, and the answers."""
@@ -377,10 +384,10 @@ class PromptModality(Modality):
         """Return the prompt; the field `chat` makes the text a chat message."""
         form = decode(_PromptFields, fields)
         limits.check_text(form.text, form.sources, form.answer, form.rather_than, form.fixed)
-        fixed = _paragraphs(form.fixed)
+        fixed = paragraphs(form.fixed)
         return Prompt(
             form.text,
-            sources=_paragraphs(form.sources),
+            sources=paragraphs(form.sources),
             answer=form.answer or None,
             rather_than=form.rather_than or None,
             fixed=NONE if fixed == [NONE] else fixed or None,
@@ -392,15 +399,12 @@ class PromptModality(Modality):
         return raw if raw.answer is not None else replace(raw, answer=".")
 
     def text_columns(self, names: Sequence[str], chosen: TextColumns) -> dict[str, str]:
-        """Return the column of the prompt, and the columns of answers in the file."""
-        if chosen.pair or chosen.query:
-            raise SettingError("A prompt is one text: omit --pair-column and --query-column.")
-        text = chosen.text or (names[0] if len(names) == 1 else "text")
-        if text not in names:
-            raise SettingError(f"{unknown('column', text, names)} Say which with --column.")
-        return {"text": text} | {
-            name: name for name in ("answer", "rather_than", "span", "fixed") if name in names
-        }
+        """Return the columns of a file that are fields of a prompt."""
+        return prompt_columns(names, chosen)
+
+    def from_columns(self, record: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
+        """Return the fields of a prompt in a record of a file, without empty values."""
+        return prompt_fields(record, columns)
 
     def prepare(self, raw: Any, features: Features | None = None) -> PromptInput:
         """Raise an error: only a language model reads prompts."""
@@ -408,11 +412,6 @@ class PromptModality(Modality):
             "A Prompt needs a generative language model, `wrap((model, tokenizer))`, but this is another "
             "model: pass a text."
         )
-
-
-def _paragraphs(text: str | None) -> list[str]:
-    """Return the texts that are separated by blank lines."""
-    return [part.strip() for part in re.split(r"\n\s*\n", text or "") if part.strip()]
 
 
 def _listed(names: Iterable[Any]) -> str:
