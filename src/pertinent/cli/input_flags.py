@@ -22,9 +22,9 @@ from pertinent.config.settings import Count
 from pertinent.errors import InputError, SettingError
 from pertinent.explainers.base import explainers, learned_methods
 from pertinent.files import file_exists, folder_exists
+from pertinent.inputs.fixed_parts import NONE
 from pertinent.inputs.modality import TextColumns, modality_named
 from pertinent.inputs.prompt import Prompt
-from pertinent.inputs.prompt_tail import NONE
 
 logger = logging.getLogger(__name__)
 

@@ -6,8 +6,9 @@ import pytest
 from pertinent import Prompt
 from pertinent.errors import InputError
 from pertinent.inputs.annotations import mark_features
+from pertinent.inputs.fixed_parts import divide
 from pertinent.inputs.modality import InputLimits, modality_named
-from pertinent.inputs.prompt_tail import divide, request_spans
+from pertinent.inputs.prompt_request import request_spans
 from pertinent.inputs.rendered_prompt import cut_prompt, prompt_input
 from pertinent.removals.base import removals
 
@@ -40,6 +41,7 @@ def message(role, content):
         ),
         (f"{FACTS} Is it old? Who keeps it?", ["Is it old? Who keeps it?"]),
         (f"{FACTS} Who keeps the map? Answer in one word.", ["Who keeps the map? Answer in one word."]),
+        (f"{FACTS} Who keeps it? Let’s think step by step.", ["Who keeps it? Let’s think step by step."]),
         ("It rains. Paris is big. The capital of France is", ["The capital of France is"]),
         (f"Summarise the text:\n{FACTS}\nSummary:", ["Summarise the text:", "Summary:"]),
         (f"Please summarise the article.\n\n{FACTS}", ["Please summarise the article."]),
