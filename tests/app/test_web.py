@@ -183,6 +183,21 @@ def test_an_answer_of_a_language_model_has_scores_for_every_token(client, served
     assert given.target_name == "contrast" and "generation" not in given.details
 
 
+@pytest.mark.parametrize(
+    ("fields", "features"),
+    [
+        ({}, ("Ann won.", "Bob lost.")),
+        ({"fixed": "none"}, ("Ann", "won", ".", "Bob", "lost", ".", "Who", "won", "?")),
+        ({"fixed": "Ann won.\n\nWho won?"}, ("Bob", "lost", ".")),
+        ({"chat": True}, ("Ann won.", "Bob lost.")),
+    ],
+)
+def test_a_form_says_what_is_fixed(client, served, fields, features):
+    asked = {"text": "Ann won. Bob lost. Who won?", "answer": " Ann", **fields}
+    _, done = explained(client, served, model="writer", input=asked, method="leave-one-out")
+    assert done.features == features
+
+
 def test_a_model_writes_its_answer_once_for_a_prompt(client, served, monkeypatch):
     written = []
     generate = TransformerWriter.generate

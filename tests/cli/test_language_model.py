@@ -39,6 +39,16 @@ def test_sources_are_features(run):
     assert first(out)["features"] == ["Ann keeps the key.", "Bob keeps the map."]
 
 
+def test_sources_and_texts_are_sent_in_a_chat(run):
+    source = ["--source", "Ann keeps the key.", "--answer", "Bob"]
+    texts = []
+    for options in ((*source,), (*source, "--chat", "no"), ("--chat", "yes", "--answer", "Bob")):
+        code, out, _ = run("explain", "Who won? Why?", *options)
+        assert code == 0
+        texts.append(first(out)["input"]["text"]["segments"][0])
+    assert texts == ["<user>", "Ann keeps the key.", "<user>"]
+
+
 def test_the_model_answers_itself(run):
     code, out, _ = run("explain", "Ann keeps the key.")
     assert code == 0

@@ -10,6 +10,8 @@ import pytest
 
 import pertinent
 from pertinent import Prompt
+from pertinent.app.serve import _EXAMPLES
+from pertinent.cli.signatures import texts
 from pertinent.errors import InputError, SettingError
 from pertinent.models.embedded.load import ASSETS
 
@@ -73,6 +75,14 @@ def test_the_best_feature_is_the_fact_with_the_answer_by_default(model, lessons)
             hits.append(e.top(1)[0][0] == own.sentences[own.right])
     assert len(hits) >= 10
     assert all(hits[:10])
+
+
+def test_examples_show_the_sentence_with_the_answer(model):
+    lines = texts()["demo texts"].strip().splitlines()
+    examples = [line.removeprefix("recall ") for line in lines if line.startswith("recall ")]
+    examples += [fields["text"] for fields in _EXAMPLES["recall"]()]
+    best = [pertinent.explain(model, text, progress=False).top(1)[0][0] for text in examples]
+    assert best == ["Bob keeps the map.", "Bob keeps the map.", "Omar lives in Oslo."]
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ class Command:
 _REPORT = ("html", "json", "quiet")
 _TABLE = ("html", "out", "json", "quiet")
 _RESULT = ("plot", "json", "quiet")
-_ANSWERS = ("answer", "rather_than", "source", "fixed")
+_ANSWERS = ("answer", "rather_than", "source", "fixed", "chat")
 """Flags for language models, which can be neither attacked nor fitted to."""
 
 COMMANDS = {

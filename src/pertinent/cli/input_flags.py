@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pertinent.cli.input_files import (
     FileColumns,
@@ -22,9 +22,9 @@ from pertinent.config.settings import Count
 from pertinent.errors import InputError, SettingError
 from pertinent.explainers.base import explainers, learned_methods
 from pertinent.files import file_exists, folder_exists
+from pertinent.inputs.fixed_parts import NONE
 from pertinent.inputs.modality import TextColumns, modality_named
 from pertinent.inputs.prompt import Prompt
-from pertinent.inputs.prompt_tail import NONE
 
 logger = logging.getLogger(__name__)
 
@@ -74,6 +74,9 @@ class InputFlags:
     fixed
         For a language model: a part of the text that is never removed, or 'none'; may be repeated (the
         question at the end).
+    chat
+        For a language model: whether text and sources are sent through the chat template (if there are
+        sources).
     limit
         Read only the first N inputs.
     """
@@ -91,12 +94,13 @@ class InputFlags:
     rather_than: Annotated[str, "TEXT"] | None = None
     source: list[Annotated[str, "TEXT"]] | None = None
     fixed: list[Annotated[str, "TEXT"]] | None = None
+    chat: Literal["yes", "no"] | None = None
     limit: Count | None = None
 
     @property
     def is_prompt(self) -> bool:
         """Return whether the texts are prompts for a language model with settings."""
-        settings = self.answer, self.rather_than, self.source, self.fixed
+        settings = self.answer, self.rather_than, self.source, self.fixed, self.chat
         return any(setting is not None for setting in settings)
 
     @property
@@ -188,6 +192,7 @@ class InputFlags:
             answer=self.answer,
             rather_than=self.rather_than,
             fixed=fixed,
+            chat=None if self.chat is None else self.chat == "yes",
         )
 
 

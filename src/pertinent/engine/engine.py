@@ -14,7 +14,6 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from pertinent.array_types import Ints
 from pertinent.asks import Ask, BatchPart, Compute, Publish, Question
@@ -25,6 +24,7 @@ from pertinent.engine.progress import Callback, Progress
 from pertinent.engine.scheduler import FULL, GOOD, BatchSize, Scheduler
 from pertinent.errors import BudgetError, ModelError, PertinentError
 from pertinent.models.base import Answer, Model
+from pertinent.models.threads import thread_pools
 
 logger = logging.getLogger(__name__)
 
@@ -95,7 +95,6 @@ class Engine:
         self.progress = progress or (lambda _: None)
         self.on_partial = on_partial
         self.rows = 0
-        self._pools: ThreadpoolController | None = None
         self._open: dict[int, JobRun] = {}
         self._threads: ThreadPoolExecutor | None = None
         self._reset()
@@ -171,12 +170,10 @@ class Engine:
         Partial findings are passed to `on_partial`, which may cancel jobs. The list is empty if no job is
         running.
         """
-        if self._pools is None and self.model.in_flight > 1:  # once: it takes as long as a small batch
-            self._pools = ThreadpoolController()
         rows = self.rows
         # While a device computes, arithmetic here uses one thread: idle threads of a pool spin for a while
         # and slow down the thread that feeds the device.
-        with self._pools.limit(limits=1) if self._pools else nullcontext():
+        with thread_pools().limit(limits=1) if self.model.in_flight > 1 else nullcontext():
             while not self._done and not self._published and self.rows == rows and self._work():
                 pass
         while self._published and self.on_partial is not None:

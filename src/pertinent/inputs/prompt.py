@@ -21,9 +21,9 @@ from pertinent.inputs.chat_messages import (
     labels_of,
     texts_of,
 )
+from pertinent.inputs.fixed_parts import NONE, Content, Role, hold, is_char_span
 from pertinent.inputs.modality import InputLimits, Modality, TextColumns, modalities, split_collection
 from pertinent.inputs.prompt_columns import COLUMNS, paragraphs, prompt_columns, prompt_fields
-from pertinent.inputs.prompt_tail import NONE, Content, Role, hold, is_char_span
 from pertinent.inputs.rendered_prompt import PromptInput, RenderedPrompt, Unit
 from pertinent.inputs.text import texts_in
 
@@ -64,9 +64,8 @@ class Prompt:
         The text between two sources.
     fixed
         A part of the prompt that is never removed, or several parts; for a text also the start and end of its
-        characters. By default the question or instruction and a cue such as "Answer:" are fixed (see
-        `pertinent.inputs.prompt_tail.request_spans`), in a chat those of the last user message and the system
-        messages. ``"none"`` for nothing.
+        characters; ``"none"`` for nothing. By default the question or instruction at the end, with a cue such
+        as "Answer:"; in a chat that of the last user message, and the system messages.
     chat
         Whether text and sources are sent as one user message through the tokenizer's chat template. By
         default if there are sources and the tokenizer has a chat template.

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pertinent.array_types import Floats
-from pertinent.asks import Algorithm, Ask, Publish, RepeatedValues, TreeValues, Values, on_scale, relay
+from pertinent.asks import Algorithm, Ask, Fork, Publish, RepeatedValues, TreeValues, Values, on_scale, relay
 from pertinent.config.fingerprints import generator
 from pertinent.config.settings import changed_settings
 from pertinent.engine.job import Job
@@ -178,9 +178,12 @@ def _record_answers(algorithm: Algorithm, answered: list[tuple[Values, Floats]])
 
 
 def _repeat(answered: Sequence[tuple[Values, Floats]], session: Session) -> Algorithm:
-    """Repeat questions and compare the answers with the recorded ones."""
-    for ask, answer in answered:
-        session.compare(answer, (yield RepeatedValues(ask.masks, ask.scale, ask.groups)))
+    """Repeat all questions at once and compare the answers with the recorded ones."""
+    yield Fork([_repeat_one(ask, answer, session) for ask, answer in answered])
+
+
+def _repeat_one(ask: Values, answer: Floats, session: Session) -> Algorithm:
+    session.compare(answer, (yield RepeatedValues(ask.masks, ask.scale, ask.groups)))
 
 
 def measure_explanation(

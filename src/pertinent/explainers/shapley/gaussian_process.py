@@ -82,14 +82,14 @@ class Prior:
     def parts(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
         """Return the covariances of the answers' odd and even parts, without `linear` and noise."""
         constant = 0.5 * np.log1p(-self.r * self.r).sum()
-        exponent = (x * np.arctanh(self.r)) @ y.T
+        exponent = _weighted_products(x, y, np.arctanh(self.r))
         up = np.exp(constant + exponent)
         down = np.exp(2 * constant) / up
         return (up - down) / 2, (up + down) / 2
 
     def covariance(self, x: Floats, y: Floats) -> Floats:
         """Return the covariances of odd parts, without noise."""
-        return np.asarray(self.parts(x, y)[0] + self.linear * (x * self.r) @ y.T)
+        return np.asarray(self.parts(x, y)[0] + self.linear * _weighted_products(x, y, self.r))
 
     def covariance_with_values(self, x: Floats) -> Floats:
         """Return the covariances of odd parts with Shapley values (answers, features)."""
@@ -100,12 +100,21 @@ class Prior:
 
     def variance_of_values(self) -> Floats:
         """Return the prior variance of each Shapley value."""
-        terms = np.multiply.outer(_NODES, _NODES).reshape(-1, 1) * self.r
+        i, j = np.triu_indices(len(_NODES))
+        terms = (_NODES[i] * _NODES[j])[:, None] * self.r
         even, odd = _products(terms, np.ones((1, len(self.r))))
-        weights = np.multiply.outer(_WEIGHTS, _WEIGHTS).reshape(-1, 1)
+        weights = (np.where(i == j, 1, 2) * _WEIGHTS[i] * _WEIGHTS[j])[:, None]
         return np.asarray(
             4 * self.r * (self.linear + (weights * (even - terms * odd) / (1 - terms**2)).sum(axis=0))
         )
+
+
+def _weighted_products(x: Floats, y: Floats, weights: Floats) -> Floats:
+    """Return the inner products of rows of x and y with positive weights of the features."""
+    if x is not y:
+        return np.asarray((x * weights) @ y.T)
+    root = x * np.sqrt(weights)
+    return np.asarray(root @ root.T)  # numpy computes half of a symmetric product
 
 
 def _products(terms: Floats, x: Floats) -> tuple[Floats, Floats]:
@@ -285,31 +294,33 @@ def log_posterior(point: Floats, x: Floats, odd: Floats, even: Floats | None) ->
     """
     n, d = x.shape
     prior = _prior(point)
-    r, one_less = prior.r, 1 - prior.r**2
+    r = prior.r
     odd_part, even_part = prior.parts(x, x)
-    single = (x * r) @ x.T
+    single = _weighted_products(x, x, r)
     variance, even_variance = odd_part[0, 0] + prior.linear * single[0, 0], even_part[0, 0]
     total, slope = _log_hyperprior(point)
     try:
         noise = noise_variances(prior.noise, n, variance)
         gain, pull = _evidence(odd_part + prior.linear * single + np.diag(noise), odd)
         by_variance = float(pull.diagonal() @ noise) / variance
-        by_r = _quadratic(x, pull * even_part) - r * float((pull * odd_part).sum())
-        by_r += by_variance * (even_variance - r * odd_part[0, 0])
-        by_r = by_r / one_less + prior.linear * (_quadratic(x, pull) + by_variance)
+        by_single, by_exponent = pull, pull * even_part
+        by_r = by_variance * (even_variance - r * odd_part[0, 0]) - r * float((pull * odd_part).sum())
         slope[d] += prior.linear * (float((pull * single).sum()) + by_variance * single[0, 0])
         slope[d + 1] += prior.noise * variance * float(pull.diagonal()[1:].sum())
         total += gain
+        along_single = by_variance
         if even is not None:
             noise = noise_variances(prior.even_noise, n, even_variance)
             gain, pull = _evidence(even_part + CONSTANT * even_variance + np.diag(noise), even)
             by_variance = float(pull.diagonal() @ noise) / even_variance + CONSTANT * float(pull.sum())
-            by_even = _quadratic(x, pull * odd_part) - r * float((pull * even_part).sum())
-            by_r += (by_even + by_variance * (odd_part[0, 0] - r * even_variance)) / one_less
+            by_exponent += pull * odd_part
+            by_r += by_variance * (odd_part[0, 0] - r * even_variance) - r * float((pull * even_part).sum())
             slope[d + 2] += prior.even_noise * even_variance * float(pull.diagonal()[1:].sum())
             total += gain
     except np.linalg.LinAlgError:
         return -np.inf, slope
+    by_exponent, by_single = _quadratics(x, by_exponent, by_single)
+    by_r = (by_exponent + by_r) / (1 - r**2) + prior.linear * (by_single + along_single)
     slope[:d] += by_r * r * (1 - r)
     return total, slope
 
@@ -336,17 +347,18 @@ def _log_hyperprior(point: Floats) -> tuple[float, Floats]:
     return -0.5 * float((deviations**2).sum() + mean**2 + (others**2).sum()), slope
 
 
-def _quadratic(x: Floats, matrix: Floats) -> Floats:
-    """Return xᵀ matrix x for each column of x."""
-    return np.asarray(np.einsum("ij,ij->j", x, matrix @ x))
+def _quadratics(x: Floats, *matrices: Floats) -> Floats:
+    """Return xᵀ matrix x for each matrix and each column of x."""
+    products = (np.concatenate(matrices) @ x).reshape(len(matrices), *x.shape)
+    return np.asarray((products * x).sum(axis=1))
 
 
 def climb(function: Callable[[Floats], tuple[float, Floats]], point: Floats) -> Floats:
-    """Maximise a function that returns its value and gradient, by quasi-Newton steps (BFGS)."""
+    """Maximise a function that returns its value and gradient, by quasi-Newton steps (L-BFGS)."""
     value, slope = function(point)
-    inverse_hessian = np.eye(len(point)) / max(1.0, float(np.abs(slope).max()))
-    for step in range(STEPS):
-        move = inverse_hessian @ slope
+    curvature = InverseCurvature(1 / max(1.0, float(np.abs(slope).max())))
+    for _ in range(STEPS):
+        move = curvature @ slope
         move *= min(1.0, 2.0 / float(np.abs(move).max() + 1e-300))
         for _ in range(6):
             new_value, new_slope = function(point + move)
@@ -359,11 +371,34 @@ def climb(function: Callable[[Floats], tuple[float, Floats]], point: Floats) -> 
         point, value, slope = point + move, new_value, new_slope
         if gain < ENOUGH:
             return point
-        curvature = float(move @ change)
-        if curvature > 0:
-            if step == 0:
-                inverse_hessian = np.eye(len(point)) * curvature / float(change @ change)
-            scaled = inverse_hessian @ change
-            inverse_hessian += (1 + change @ scaled / curvature) * np.outer(move, move) / curvature
-            inverse_hessian -= (np.outer(scaled, move) + np.outer(move, scaled)) / curvature
+        curvature.update(move, change)
     return point
+
+
+class InverseCurvature:
+    """The inverse of a function's negative Hessian, estimated by BFGS from the latest moves and slopes.
+
+    The product with a vector is computed from the moves (two-loop recursion), without a matrix.
+    """
+
+    def __init__(self, scale: float) -> None:
+        self._scale = scale
+        self._pairs: list[tuple[Floats, Floats, float]] = []
+
+    def update(self, move: Floats, change: Floats) -> None:
+        """Add a move and the decrease of the slope along it; ignore it if the slope did not decrease."""
+        product = float(move @ change)
+        if product > 0:
+            if not self._pairs:
+                self._scale = product / float(change @ change)
+            self._pairs.append((move, change, product))
+
+    def __matmul__(self, vector: Floats) -> Floats:
+        weights = []
+        for move, change, product in reversed(self._pairs):
+            weights.append(float(move @ vector) / product)
+            vector = vector - weights[-1] * change
+        vector = self._scale * vector
+        for (move, change, product), weight in zip(self._pairs, reversed(weights), strict=True):
+            vector = vector + (weight - float(change @ vector) / product) * move
+        return vector

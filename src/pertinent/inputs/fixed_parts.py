@@ -1,19 +1,14 @@
-"""The parts of a prompt that are held fixed: by default its request (a question, an instruction, a cue).
-
-Removing the request would change what the model is asked to do, so its effect says little about the answer.
-"""
+"""The parts of a prompt that are held fixed, by the user's choice or by default."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, Literal, TypeAlias, TypeGuard
 
 from pertinent.errors import InputError, safe_repr
+from pertinent.inputs.prompt_request import Span, request_spans
 from pertinent.inputs.segmentation import pattern
-
-Span: TypeAlias = tuple[int, int]
 
 Role: TypeAlias = Literal["part", "held", "fixed", "template"]
 """Role of a string: it may be removed; it is held by `Prompt.fixed` or by default; it is always fixed, as the
@@ -21,63 +16,6 @@ text around slots; or the chat template adds it."""
 
 NONE = "none"
 """Value of `Prompt.fixed` that holds nothing."""
-
-_MARKS = {
-    "question": r"""[?？؟՞፧⁇⁈⁉‽][\p{Pe}\p{Pf}"'*_]*$""",
-    "colon": r"""[:：][*_]*$""",
-    "cue": r"""(?:[:：]|[=\-–—]>|[→=|])[*_]*$""",
-    "end": r"""[.!?…\p{SB=STerm}][\p{Pe}\p{Pf}"'*_]*$""",
-    "instruction": r"""(?xi)^[^\w\s]*\s*(?:
-        (?:question|q|instructions?|task|query|user|human)\s*\d*\s*[:：]
-      | (?:(?:please|now|then|briefly|finally)\b,?\s*)*(?:
-          analy[sz]e|answer|calculate|choose|classify|compare|complete|compute|continue|convert
-        | correct|create|decide|define|describe|determine|discuss|draft|evaluate|explain|extract
-        | fill|find|finish|fix|generate|give|identify|infer|list|name|paraphrase|predict|provide
-        | read|reply|respond|rephrase|rewrite|say|select|show|solve|sort|suggest|summari[sz]e|tell
-        | translate|use|write
-        )\b(?!\s*[:：])
-      | please\b
-    )""",
-}
-
-
-@cache
-def _mark(name: str) -> Any:
-    import regex
-
-    return regex.compile(f"(?V1){_MARKS[name]}")
-
-
-def request_spans(text: str) -> list[Span]:
-    r"""Return the characters (start, end) of the request in a prompt; empty if none is recognised.
-
-    The request is at the end: the last questions, instructions and lines that end in a colon, with a cue such
-    as "Answer:" or an unfinished sentence after them. If the prompt ends in a statement or in a cue after a
-    statement, the questions and instructions with which it begins are part of the request.
-
-    >>> text = "Ann keeps the key. Bob keeps the map. Who keeps the map? Answer:"
-    >>> [text[start:end] for start, end in request_spans(text)]
-    ['Who keeps the map? Answer:']
-    >>> text = "Summarise this article:\nAnn lost a key. Bob found it.\nSummary:"
-    >>> [text[start:end] for start, end in request_spans(text)]
-    ['Summarise this article:', 'Summary:']
-    >>> request_spans("The capital of France is")
-    [(0, 24)]
-    """
-    spans = [match.span() for match in pattern("sentences").finditer(text)]
-    sentences = [text[start:end].strip() for start, end in spans]
-    tail = len(sentences)
-    ends_in_cue = bool(sentences) and _has(sentences[-1], "cue")
-    if ends_in_cue or _continues(sentences):
-        tail -= 1
-    is_answered = tail < len(sentences) and not ends_in_cue  # a sentence to continue is the request
-    while tail > 0 and _is_request(sentences[tail - 1]):
-        tail, is_answered = tail - 1, True
-    head = 0
-    while not is_answered and head < tail and _is_request(sentences[head]):
-        head += 1
-    held = [(spans[0][0], spans[head - 1][1])] if head else []
-    return [*held, (spans[tail][0], len(text))] if tail < len(sentences) else held
 
 
 @dataclass(frozen=True)
@@ -213,17 +151,3 @@ def occurrences(text: str, part: str) -> list[Span]:
         spans.append((start, start + len(part)))
         start = text.find(part, start + len(part))
     return spans
-
-
-def _has(sentence: str, mark: str) -> bool:
-    return _mark(mark).search(sentence) is not None
-
-
-def _is_request(sentence: str) -> bool:
-    return any(_has(sentence, mark) for mark in ("question", "colon", "instruction"))
-
-
-def _continues(sentences: list[str]) -> bool:
-    """Return whether the last sentence is unfinished, and not an entry of a list of such lines."""
-    unfinished = [not _has(sentence, "end") and not _has(sentence, "colon") for sentence in sentences[-2:]]
-    return bool(unfinished) and unfinished[-1] and not (len(unfinished) > 1 and unfinished[0])

@@ -6,9 +6,11 @@ import pytest
 from pertinent import Prompt
 from pertinent.errors import InputError
 from pertinent.inputs.annotations import mark_features
+from pertinent.inputs.fixed_parts import divide
 from pertinent.inputs.modality import InputLimits, modality_named
-from pertinent.inputs.prompt_tail import divide, request_spans
+from pertinent.inputs.prompt_request import request_spans
 from pertinent.inputs.rendered_prompt import cut_prompt, prompt_input
+from pertinent.removals.base import removals
 
 FACTS = "Ann keeps the key. Bob keeps the map."
 TEXT = f"{FACTS} Who keeps the map? Answer:"
@@ -39,6 +41,7 @@ def message(role, content):
         ),
         (f"{FACTS} Is it old? Who keeps it?", ["Is it old? Who keeps it?"]),
         (f"{FACTS} Who keeps the map? Answer in one word.", ["Who keeps the map? Answer in one word."]),
+        (f"{FACTS} Who keeps it? Let’s think step by step.", ["Who keeps it? Let’s think step by step."]),
         ("It rains. Paris is big. The capital of France is", ["The capital of France is"]),
         (f"Summarise the text:\n{FACTS}\nSummary:", ["Summarise the text:", "Summary:"]),
         (f"Please summarise the article.\n\n{FACTS}", ["Please summarise the article."]),
@@ -138,6 +141,17 @@ def test_annotations_count_the_characters_of_the_prompt():
     assert mark_features([(5, 60)], input).tolist() == [True, True]
     with pytest.raises(InputError, match="No feature"):
         mark_features([(40, 44)], input)
+
+
+def test_removed_sentences_leave_one_space_before_the_question():
+    input = prepared(Prompt(TEXT))
+    rows = removals.make("slice-out")(input, np.array([[1, 0], [0, 1], [0, 0], [1, 1]], dtype=bool), 0)
+    assert ["".join(row.segments) for row in rows] == [
+        "Ann keeps the key. Who keeps the map? Answer:",
+        "Bob keeps the map. Who keeps the map? Answer:",
+        " Who keeps the map? Answer:",
+        TEXT,
+    ]
 
 
 def test_system_messages_and_the_question_of_a_chat_are_fixed():
