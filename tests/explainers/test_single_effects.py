@@ -5,14 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import pertinent
-from pertinent import Prompt
-from pertinent.errors import BudgetError
 from pertinent.explainers.single_effects import PRIORS, SingleEffects, fit
 from pertinent.testing.games import RecordedGame, play
 
 
-def plain(masks, y, n_effects, weights, steps=50):
+def plain(masks, y, n_effects, steps=50):
     """Run Alg. 1 of Wang et al. 2020 in loops, without small effects; the first effect never vanishes."""
     x = masks - masks.mean(axis=0)
     y = y - y.mean()
@@ -31,9 +28,7 @@ def plain(masks, y, n_effects, weights, steps=50):
                     estimate, error = x[:, feature] @ rest / power, noise / power
                     ratio = prior * spread / (prior * spread + error)
                     factors.append(
-                        weights[feature]
-                        * np.sqrt(error / (error + prior * spread))
-                        * np.exp(estimate**2 / (2 * error) * ratio)
+                        np.sqrt(error / (error + prior * spread)) * np.exp(estimate**2 / (2 * error) * ratio)
                     )
                     sizes.append(ratio * estimate)
                     variances.append(ratio * error)
@@ -52,11 +47,9 @@ def test_scores_are_those_of_the_plain_version(seed):
     rng = np.random.default_rng(seed)
     masks = rng.random((40, 8)) < 0.5
     y = masks @ np.array([3.0, 0, 0, -1.5, 0, 0, 0, 0]) + 0.3 * rng.standard_normal(40)
-    weights = rng.random(8) + 0.5
-    weights /= weights.mean()
-    found = fit(masks, y[:, None], 3, weights)
+    found = fit(masks, y[:, None], 3)
     assert not found.small.any()
-    np.testing.assert_allclose(found.mean[:, 0], plain(masks, y, 3, weights), atol=0.01)
+    np.testing.assert_allclose(found.mean[:, 0], plain(masks, y, 3), atol=0.01)
 
 
 def needle(d, place, rng):
@@ -85,7 +78,7 @@ def test_many_small_effects_are_not_lost():
     weights = rng.standard_normal(40)
     masks = rng.random((400, 40)) < 0.5
     y = masks @ weights + 0.5 * rng.standard_normal(400)
-    found = fit(masks, y[:, None], 10, np.ones(40)).mean[:, 0]
+    found = fit(masks, y[:, None], 10).mean[:, 0]
     assert np.corrcoef(found, weights)[0, 1] > 0.98
 
 
@@ -95,7 +88,7 @@ def test_standard_errors_cover_the_effect():
         rng = np.random.default_rng(seed)
         masks = rng.random((64, 16)) < 0.5
         y = 4.0 * masks[:, 3] + rng.standard_normal(64)
-        found = fit(masks, y[:, None], 5, np.ones(16))
+        found = fit(masks, y[:, None], 5)
         inside += abs(found.mean[3, 0] - 4.0) <= 1.96 * found.deviation[3, 0]
     assert 50 <= inside <= 60
 
@@ -104,27 +97,15 @@ def test_columns_are_fitted_each_for_itself():
     rng = np.random.default_rng(1)
     masks = rng.random((50, 10)) < 0.5
     values = masks @ rng.standard_normal((10, 3)) + rng.standard_normal((50, 3))
-    together = fit(masks, values, 4, np.ones(10)).mean
+    together = fit(masks, values, 4).mean
     for column in range(3):
-        alone = fit(masks, values[:, [column]], 4, np.ones(10)).mean
+        alone = fit(masks, values[:, [column]], 4).mean
         np.testing.assert_allclose(together[:, [column]], alone, atol=0.05)
 
 
 def test_features_that_are_never_removed_and_constant_answers():
     masks = np.ones((10, 4), dtype=bool)
     masks[::2, 1] = False
-    found = fit(masks, np.full((10, 1), 3.0), 2, np.ones(4))
+    found = fit(masks, np.full((10, 1), 3.0), 2)
     np.testing.assert_allclose(found.mean, 0.0, atol=1e-6)
     assert np.isfinite(found.deviation).all()
-
-
-def test_a_gradient_costs_two_evaluations():
-    model = pertinent.load("recall")
-    sources = ["Omar lives in Oslo.", "It rains today.", "Nora lives in Rome.", "Pia keeps the lamp."]
-    prompt = Prompt("Where does Nora live? Answer:", sources=sources, answer=" in Rome")
-    e = pertinent.explain(model, prompt, "single-effects:prior=gradient", budget=18)
-    assert e.top(1)[0][0] == "Nora lives in Rome."
-    assert 2 < e.evaluations <= 18
-    assert e.request.scale == "logit"
-    with pytest.raises(BudgetError, match="at least 6"):
-        pertinent.explain(model, prompt, "single-effects:prior=gradient", budget=5)

@@ -113,7 +113,8 @@ class PathGradients(GradientQuestion):
     features removed by the removal `baseline`: by default a fixed one that suits the input, or with
     ``"drawn"`` a random one. A random baseline is drawn once for each of `draws`. Answered with `Gradients`,
     multiplied by `times` (x − x′, x, or nothing) and summed over each feature; if they are multiplied by
-    themselves, the square root of the sum is their L2 norm.
+    themselves, the square root of the sum is their L2 norm. With ``"norm"``, the L2 norms for each token's
+    embedding (for arrays, the absolute values) are summed instead.
 
     With `noise`, each point is moved by σ ε, with standard normal ε drawn once for each of `draws`. σ is
     `noise` times the standard deviation of the text's word embeddings, of the image's values, or of the
@@ -123,7 +124,7 @@ class PathGradients(GradientQuestion):
     shares: Floats
     target: int
     baseline: str | Removal | Array | None = None
-    times: Literal["difference", "input", "nothing", "itself"] = "difference"
+    times: Literal["difference", "input", "nothing", "itself", "norm"] = "difference"
     draws: Ints = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
     noise: float = 0.0
 

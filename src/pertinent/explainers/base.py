@@ -49,6 +49,8 @@ class ModelFacts:
         Names of the model's columns.
     has_trees
         Whether the model appears to be a sum of trees and can answer `TreeValues`.
+    has_gradients
+        Whether the model can answer `PathGradients`.
     answer_span
         Largest possible difference between two answers on the scale of the scores; NaN if it is unknown.
     drawn_baseline
@@ -57,6 +59,7 @@ class ModelFacts:
 
     columns: tuple[str, ...] = ()
     has_trees: bool = False
+    has_gradients: bool = False
     answer_span: float = nan
     drawn_baseline: str = ""
 

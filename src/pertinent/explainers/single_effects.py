@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated
 
 import numpy as np
 
 from pertinent.array_types import Floats, Masks
-from pertinent.asks import Asking, Compute, PathGradients, Values
+from pertinent.asks import Compute, Values
 from pertinent.config.settings import Count, Range
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits, explainers
 from pertinent.explainers.d_optimal import d_optimal_masks
 from pertinent.outputs import TINY
-
-AT_THE_INPUT: Floats = np.ones(1)
-
-FLOOR = 0.2
-"""Constant added to gradient magnitudes, as a share of their mean, so that no feature is excluded."""
 
 PRIORS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 """Candidate prior variances of an effect, as multiples of the response's variance; the first is never 0."""
@@ -53,9 +48,6 @@ class SingleEffects(Explainer):
         Number of masks; by default the budget.
     effects
         Number of single effects L; unnecessary ones vanish.
-    prior
-        Prior probability that a feature has an effect: ``"uniform"``, or ``"gradient"``, proportional to the
-        magnitude of gradient × input, which costs two evaluations.
 
     Note
     ----
@@ -70,37 +62,17 @@ class SingleEffects(Explainer):
     summary = "sparse Bayesian regression (a sum of single effects) on well-chosen masks, by log-odds"
     samples: Annotated[int, Range(at_least=4)] | None = None
     effects: Count = 10
-    prior: Literal["uniform", "gradient"] = "uniform"
 
     def evaluations(self, n_features: int) -> int | None:
-        """Return the number of samples, plus a forward and a backward pass for a gradient."""
-        return None if self.samples is None else self.samples + self._gradient_cost
-
-    def min_budget(self, n_features: int) -> int:
-        """Return four masks plus the evaluations of the gradient."""
-        return self.evaluations(n_features) or self.traits.min_budget + self._gradient_cost
-
-    @property
-    def _gradient_cost(self) -> int:
-        """Return the number of evaluations of the gradient."""
-        return 2 if self.prior == "gradient" else 0
+        """Return the number of samples."""
+        return self.samples
 
     def explain(self, task: Task) -> Steps:
-        """Request the gradient and the masks, and fit the regression."""
-        weights = yield from self._weights(task)
-        n = self.samples or task.budget - self._gradient_cost
-        masks = d_optimal_masks(n, task.n_features, task.rng)
+        """Evaluate the masks and fit the regression."""
+        masks = d_optimal_masks(self.samples or task.budget, task.n_features, task.rng)
         values = yield Values(masks)
-        effects = yield Compute(partial(fit, masks, values, self.effects, weights))
+        effects = yield Compute(partial(fit, masks, values, self.effects))
         return Finding(scores=effects.mean.T, standard_errors=effects.deviation.T)
-
-    def _weights(self, task: Task) -> Asking[Floats]:
-        """Return the prior probability of an effect for each feature, relative to the mean."""
-        if self.prior == "uniform":
-            return np.ones(task.n_features)
-        answer = yield PathGradients(AT_THE_INPUT, task.target, times="input")
-        size = np.abs(answer.gradients[0])
-        return np.asarray((size + FLOOR * size.mean() + TINY) / ((1 + FLOOR) * size.mean() + TINY))
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,8 +106,8 @@ class Effects:
         return np.asarray(np.sqrt(np.maximum(variances.sum(axis=0), 0.0)))
 
 
-def fit(masks: Masks, values: Floats, n_effects: int, weights: Floats) -> Effects:
-    """Return the posterior from masks (n, features), answers (n, columns) and prior feature weights."""
+def fit(masks: Masks, values: Floats, n_effects: int) -> Effects:
+    """Return the posterior from masks (n, features) and answers (n, columns)."""
     x, y = masks - masks.mean(axis=0), values - values.mean(axis=0)
     n, d = x.shape
     power, spread = (x**2).sum(axis=0)[:, None], np.maximum(y.var(axis=0), TINY)
@@ -151,7 +123,7 @@ def fit(masks: Masks, values: Floats, n_effects: int, weights: Floats) -> Effect
             residuals += x @ (share[effect] * size[effect])
             estimate = np.where(varies, x.T @ residuals / power, 0.0)
             priors = np.array(PRIORS if effect else PRIORS[1:])[:, None, None] * spread
-            share[effect], size[effect], variance[effect] = _single(estimate, noise / power, priors, weights)
+            share[effect], size[effect], variance[effect] = _single(estimate, noise / power, priors)
             residuals -= x @ (share[effect] * size[effect])
         small = ridge.fit(residuals + x @ small)
         coefficients = (share * size).sum(axis=0) + small
@@ -164,16 +136,13 @@ def fit(masks: Masks, values: Floats, n_effects: int, weights: Floats) -> Effect
     return Effects(share, size, variance, small)
 
 
-def _single(
-    estimate: Floats, error: Floats, priors: Floats, weights: Floats
-) -> tuple[Floats, Floats, Floats]:
+def _single(estimate: Floats, error: Floats, priors: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the share, size and variance of one single effect from least-squares estimates.
 
     The estimates are (features, columns). The prior variance of the size is the candidate with the largest
     likelihood.
     """
     factors = 0.5 * np.log(error / (error + priors)) + 0.5 * estimate**2 / error * priors / (error + priors)
-    factors += np.log(weights)[:, None]
     top = factors.max(axis=1, keepdims=True)
     likelihood = top[:, 0] + np.log(np.exp(factors - top).mean(axis=1))
     best, column = likelihood.argmax(axis=0), np.arange(estimate.shape[1])

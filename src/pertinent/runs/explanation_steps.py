@@ -10,7 +10,18 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pertinent.array_types import Floats
-from pertinent.asks import Algorithm, Ask, Fork, Publish, RepeatedValues, TreeValues, Values, on_scale, relay
+from pertinent.asks import (
+    Algorithm,
+    Ask,
+    Fork,
+    PathGradients,
+    Publish,
+    RepeatedValues,
+    TreeValues,
+    Values,
+    on_scale,
+    relay,
+)
 from pertinent.config.fingerprints import generator
 from pertinent.config.settings import changed_settings
 from pertinent.engine.job import Job
@@ -92,6 +103,7 @@ def explanation_steps(
             ModelFacts(
                 columns=classes,
                 has_trees=may_be_walked(model, input, removal),
+                has_gradients=not model.refusal(PathGradients),
                 answer_span=output.span(scale),
                 drawn_baseline=modality_named(input.kind).baseline_removal(
                     input, model.background, drawn=True

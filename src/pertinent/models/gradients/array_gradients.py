@@ -57,8 +57,9 @@ def _differentiate(  # noqa: PLR0917
 
     def total(gradient: Tensor) -> Tensor:
         flat = (tensor.flatten(1) for tensor in (input, baseline, unit))
-        sums = base.sum_by_feature(base.multiply(gradient.flatten(1), row_factors, *flat), owner, n_features)
-        return base.root_of_squares(sums, row_factors[3])
+        values = base.multiply(gradient.flatten(1), row_factors, *flat)
+        sums = base.sum_by_feature(base.root_where(values, row_factors[4] > 0), owner, n_features)
+        return base.root_where(sums, row_factors[3] > 0)
 
     return base.differentiate(model, parts, point, model.scores, total)
 

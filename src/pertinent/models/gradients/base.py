@@ -26,12 +26,14 @@ if TYPE_CHECKING:
 
 
 FACTORS = {
-    "difference": (1, -1, 0, 0),
-    "input": (1, 0, 0, 0),
-    "nothing": (0, 0, 1, 0),
-    "itself": (0, 0, 0, 1),
+    "difference": (1, -1, 0, 0, 0),
+    "input": (1, 0, 0, 0, 0),
+    "nothing": (0, 0, 1, 0, 0),
+    "itself": (0, 0, 0, 1, 0),
+    "norm": (0, 0, 0, 0, 1),
 }
-"""Coefficients of x, x′, 1 and the gradient itself for each value of `PathGradients.times`."""
+"""Coefficients of x, x′, 1 and the gradient itself for each value of `PathGradients.times`; for the last
+coefficient, square roots are taken before the sum over a feature, for the one before it, of the sum."""
 
 
 def differentiate(
@@ -95,16 +97,17 @@ def frozen(module: torch.nn.Module) -> Iterator[None]:
 
 
 def row_factors(parts: Sequence[BatchPart]) -> Floats:
-    """Return the factor of each row's gradient as coefficients of x, x′, 1 and the gradient (rows, 4)."""
+    """Return the `FACTORS` of each row's gradient (rows, 5)."""
     return np.array([FACTORS[part.question.times] for part in parts for _ in part.rows], dtype=np.float64)
 
 
 def multiply(gradient: Tensor, factors: Tensor, input: Tensor, baseline: Tensor, unit: Tensor) -> Tensor:
-    """Multiply gradients by their factors (4, rows, …); `unit` is the scale of the noise.
+    """Multiply gradients by their factors (5, rows, …); `unit` is the scale of the noise.
 
     A gradient that is multiplied by itself is taken along the noise.
     """
-    of_input, of_baseline, of_one, of_itself = factors
+    of_input, of_baseline, of_one, *squared = factors
+    of_itself = sum(squared)
     gradient = gradient * torch.where(of_itself > 0, unit, 1.0)
     multiplied: Tensor = gradient * (
         of_input * input + of_baseline * baseline + of_one + of_itself * gradient
@@ -112,9 +115,9 @@ def multiply(gradient: Tensor, factors: Tensor, input: Tensor, baseline: Tensor,
     return multiplied
 
 
-def root_of_squares(sums: Tensor, of_itself: Tensor) -> Tensor:
-    """Return the square roots of sums (rows, features) of squared gradients where `of_itself` > 0."""
-    return torch.where(of_itself > 0, sums.clamp_min(0).sqrt(), sums)
+def root_where(values: Tensor, condition: Tensor) -> Tensor:
+    """Return the square roots of values where a condition holds, and the values elsewhere."""
+    return torch.where(condition, values.clamp_min(0).sqrt(), values)
 
 
 def sum_by_feature(values: Tensor, owner: Tensor, n_features: int) -> Tensor:

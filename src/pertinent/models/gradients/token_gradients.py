@@ -112,9 +112,9 @@ def token_path_gradients(model: TransformerModel, parts: Sequence[BatchPart]) ->
     )
 
     def total(gradient: Tensor) -> Tensor:
-        multiplied = base.multiply(gradient, row_factors, text, plain, unit)
-        sums = texts.sum_by_feature(multiplied.float().sum(dim=-1))
-        return base.root_of_squares(sums, factors[:, 3:])
+        values = base.multiply(gradient, row_factors, text, plain, unit).float().sum(dim=-1)
+        sums = texts.sum_by_feature(base.root_where(values, row_factors[4, ..., 0] > 0))
+        return base.root_where(sums, factors[:, 3:4] > 0)
 
     return base.differentiate(
         model,
