@@ -252,11 +252,12 @@ class Prompt:
 
     def _render_chat(self, chat: Callable[[list[dict[str, Any]]], str]) -> RenderedPrompt:
         flat = [flatten(message) for message in self.messages]
-        contents = replace(self, messages=flat)._contents() if flat else self._contents()  # noqa: SLF001
+        filled = [Content(each["role"], [(each["content"], "part")]) for each in flat if each["content"]]
+        contents = filled if flat else self._contents()
         messages = flat or [{"role": "user", "content": contents[0].text}]
         marks = [_PLACEHOLDER.format(number) for number in range(len(contents))]
         unused = iter(marks)
-        rest = chat([{**each, "content": next(unused)} if texts_of(each) else each for each in messages])
+        rest = chat([{**each, "content": next(unused)} if each["content"] else each for each in messages])
         between: list[str] = []
         for mark in marks:
             before, separator, rest = rest.partition(mark)
