@@ -128,7 +128,7 @@ def test_sizes_are_norms_summed_over_the_tokens_of_a_feature():
     point = model.module.get_input_embeddings()(torch.tensor(input.tokens.ids[None])).detach()
     point.requires_grad_()
     logits = model.module(inputs_embeds=point).logits
-    (gradient,) = torch.autograd.grad(logits.log_softmax(-1)[0, 1], point)
+    (gradient,) = torch.autograd.grad(logits.softmax(-1)[0, 1], point)
     norms = gradient[0].norm(dim=-1).double().numpy()
     of_features = [norms[input.tokens.feature == i] for i in range(input.n_features)]
     assert max(map(len, of_features)) > 1

@@ -12,7 +12,7 @@ from pertinent.inputs.base import Input
 from pertinent.models.regeneration import PromptModel
 from pertinent.runs.explanation_steps import REPEATED
 from pertinent.runs.model_names import load_or_wrap
-from pertinent.runs.request import DEFAULT_METHOD, Method, Request, features_of
+from pertinent.runs.request import Method, Request, default_method, features_of
 from pertinent.runs.run import Run
 
 
@@ -46,7 +46,7 @@ class RequestEstimate:
 def estimate_requests(
     model: Any,
     inputs: Any,
-    method: Method = DEFAULT_METHOD,
+    method: Method | None = None,
     *,
     budget: Count | None = None,
     features: Any = None,
@@ -76,7 +76,8 @@ def estimate_requests(
     wrapped = load_or_wrap(model)
     if not isinstance(wrapped, PromptModel):
         raise ModelError("`estimate_requests` needs a model from `wrap_endpoint` or a wrapped chat function.")
-    request = Request.from_keywords(method, {"budget": budget, "features": features, **settings})
+    chosen = default_method(wrapped.kind) if method is None else method
+    request = Request.from_keywords(chosen, {"budget": budget, "features": features, **settings})
     run = Run.from_arguments(wrapped, inputs, request.method.name)
     evaluations = requests = tokens = 0
     for index, raw in enumerate(run.inputs):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias, overload
 
@@ -21,7 +22,7 @@ from pertinent.runs.executor import Executor
 from pertinent.runs.explain import explain_all, explain_each
 from pertinent.runs.file_store import explain_to_file
 from pertinent.runs.folder_store import explain_to_folder, is_folder
-from pertinent.runs.request import DEFAULT_METHOD, WORDS, Method, Request
+from pertinent.runs.request import WORDS, Method, Request, default_method
 from pertinent.runs.run import Run, raise_first
 
 _One: TypeAlias = str | Text | Mapping[str, Any] | tuple[str, str]
@@ -40,7 +41,7 @@ def explain(
 def explain(
     model: Any,
     inputs: Any,
-    method: Method = DEFAULT_METHOD,
+    method: Method | None = None,
     *,
     target: Any = None,
     sparsity: Share | Sequence[Share] | None = None,
@@ -76,8 +77,9 @@ def explain(
         the same order; failed inputs are in their `failures`.
     method
         A name from `list_methods()`, optionally with settings as in ``"lime:samples=50"``, or a fitted
-        explainer. From Python, any explainer instance is also accepted, and so is a `Request`, which replaces
-        the arguments from `target` to `seed`.
+        explainer; by default ``"bayesian-regression"`` for prompts, else ``"shapley"``. From Python, any
+        explainer instance is also accepted, and so is a `Request`, which replaces the arguments from `target`
+        to `seed`.
     target
         The class, label or value to explain, by name or index; by default the predicted class, the most
         probable label or the first value. A list has one entry for each input.
@@ -148,9 +150,8 @@ def explain(
     """
     words = {name: value for name, value in locals().items() if name in WORDS}
     require(check is None or hasattr(check, "attach"), "check", "a RemovalCheck or None", check)
-    request = Request.from_keywords(method, words | settings)
     options: dict[str, Any] = {"ids": ids, "shard": shard, "batch_size": batch_size, "progress": progress}
-    run = Run.from_arguments(model, inputs, request.method.name, cluster=cluster, **options)
+    run, request = _plan(model, inputs, method, words | settings, cluster=cluster, **options)
     if out is not None and is_folder(Path(out)):
         require(check is None, "check", "omitted if explanations go to a folder", check)
         return explain_to_folder(run, request, Path(out))
@@ -165,7 +166,7 @@ def explain(
 def explain_iter(
     model: Any,
     inputs: Iterable[Any],
-    method: Method = DEFAULT_METHOD,
+    method: Method | None = None,
     *,
     ids: Sequence[Any] | None = None,
     batch_size: Count | None = None,
@@ -199,8 +200,19 @@ def explain_iter(
     >>> sorted((e.index, e.top(1)) for e in pertinent.explain_iter(model, stream, method="leave-one-out"))
     [(0, [('bad', 0.7)]), (1, [('not', 0.0)])]
     """
-    request = Request.from_keywords(method, words)
     options: dict[str, Any] = {"ids": ids, "batch_size": batch_size, "progress": progress}
-    run = Run.from_arguments(model, inputs, request.method.name, cluster=cluster, **options)
+    run, request = _plan(model, inputs, method, words, cluster=cluster, **options)
     outcomes = explain_each(run, [request])
     return (each.failures[0] if each.explanation is None else each.explanation for each in outcomes)
+
+
+def _plan(
+    model: Any, inputs: Any, method: Method | None, words: dict[str, Any], **options: Any
+) -> tuple[Run, Request]:
+    """Return the run and the request; settings of a given method are checked before the model is loaded."""
+    request = None if method is None else Request.from_keywords(method, words)
+    run = Run.from_arguments(model, inputs, "explain" if request is None else request.method.name, **options)
+    if request is None:
+        request = Request.from_keywords(default_method(run.model.kind), words)
+        run = replace(run, title=request.method.name)
+    return run, request

@@ -10,7 +10,6 @@ from pertinent.config.serialization import decode
 from pertinent.config.settings import Count, Seed
 from pertinent.errors import InputError
 from pertinent.inputs.modality import InputLimits
-from pertinent.runs.request import DEFAULT_METHOD
 
 _MAX_NAME_LENGTH = 1000
 """Maximum number of characters of the name of a model, method, class, removal or granularity."""
@@ -49,7 +48,7 @@ class ExplainForm:
 
     model: str
     input: Mapping[str, Any] = field(default_factory=dict)
-    method: str = DEFAULT_METHOD
+    method: str | None = None
     target: str | None = None
     budget: Count | None = None
     removal: str | None = None

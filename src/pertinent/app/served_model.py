@@ -28,7 +28,7 @@ from pertinent.rendering.drawings import drawing_named
 from pertinent.rendering.html import Markup
 from pertinent.results.explanation import Explanation
 from pertinent.results.records import Cost, Prediction, RequestRecord
-from pertinent.runs.request import DEFAULT_METHOD, make_explainer
+from pertinent.runs.request import make_explainer
 from pertinent.runs.service import Service
 
 METRICS = ("sufficiency", "comprehensiveness")
@@ -116,7 +116,7 @@ class ServedModel:
 
     def _methods(self, form: ExplainForm) -> list[tuple[Entry, str]]:
         entries = [entry for entry in list_methods() if not entry.fitted_first]
-        entries.sort(key=lambda entry: entry.name != DEFAULT_METHOD)
+        entries.sort(key=lambda entry: entry.name != self.modality.default_method)
         try:
             input = self._prepared(form, answered=False)
         except PertinentError:  # the user may still be typing
@@ -194,7 +194,9 @@ class ServedModel:
         if form.target is not None:
             target = column_index(form.target, columns, "target")
         return Explanation(
-            request=RequestRecord(form.method, {}, form.removal or self.model.default_removal(input)),
+            request=RequestRecord(
+                self._method_of(form), {}, form.removal or self.model.default_removal(input)
+            ),
             input=input,
             prediction=Prediction(prediction, columns, output),
             target=target,
@@ -212,16 +214,17 @@ class ServedModel:
     ) -> Future[Explanation]:
         """Return the future of the explanation, with its metrics."""
         self._check_removal(form)
-        if form.method not in explainers:  # a name only: neither settings nor a folder
-            raise unknown("method", form.method, explainers.all())
+        method = self._method_of(form)
+        if method not in explainers:  # a name only: neither settings nor a folder
+            raise unknown("method", method, explainers.all())
         with self.lock:
             return self.service.submit(
                 input,
-                form.method,
+                method,
                 on_partial=on_partial,
                 on_progress=on_progress,
                 target=form.target,
-                budget=self._budget(form.method, form, input),
+                budget=self._budget(method, form, input),
                 removal=form.removal,
                 seed=form.seed,
                 metrics=METRICS,
@@ -229,7 +232,7 @@ class ServedModel:
 
     def budget(self, form: ExplainForm, input: Input) -> int:
         """Return the number of evaluations of the explanation."""
-        return self._budget(form.method, form, input)
+        return self._budget(self._method_of(form), form, input)
 
     def _budget(self, method: str, form: ExplainForm, input: Input) -> int:
         explainer, limit = make_explainer(method), self.limits.budget
@@ -237,6 +240,9 @@ class ServedModel:
         explainer.check_sizes(input.n_features, DEFAULT_SPARSITIES, budget)
         require(budget <= limit, "budget", f"at most {limit:,} on this page", budget)
         return budget
+
+    def _method_of(self, form: ExplainForm) -> str:
+        return form.method or self.modality.default_method
 
     def _check_removal(self, form: ExplainForm) -> None:
         names = removals.for_kind(self.modality.name)

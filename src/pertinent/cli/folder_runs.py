@@ -16,6 +16,7 @@ from pertinent.cli.signatures import call_with
 from pertinent.errors import InputError, SettingError
 from pertinent.rendering.by_input import named
 from pertinent.results.explanation_folder import ExplanationFolder
+from pertinent.runs.request import default_method
 from pertinent.runs.run import NamedInput
 
 _UNUSED = ("html", "json", "check", "by_class")
@@ -32,7 +33,7 @@ def explain_to_folder(args: Namespace, arguments: dict[str, Any]) -> int:
     output, inputs = CommandOutput(quiet=args.quiet), call_with(args, InputFlags)
     model = call_with(args, ModelFlags, model=model_named(args, inputs)).named()
     kind = kind_before_loading(model)
-    (arguments["method"],) = load_methods([args.method], args.set)
+    (arguments["method"],) = load_methods([args.method or default_method(kind)], args.set)
     stream = _Stream(inputs, kind, model.name)
     if stream.n is not None and not any(True for _ in stream):  # also raises errors of columns
         raise InputError("There is nothing to explain.")

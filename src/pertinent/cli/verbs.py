@@ -31,7 +31,7 @@ from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.failures import Failure
 from pertinent.runs.folder_store import is_folder
-from pertinent.runs.request import make_metrics
+from pertinent.runs.request import default_method, make_metrics
 
 
 def arguments_of(args: Namespace) -> dict[str, Any]:
@@ -59,7 +59,7 @@ class Call:
         kind = kind_before_loading(model)
         arguments = arguments_of(args)
         if "method" in arguments and args.command != "fit":
-            (arguments["method"],) = load_methods([args.method], args.set)
+            (arguments["method"],) = load_methods([args.method or default_method(kind)], args.set)
         if "methods" in arguments:
             arguments["methods"] = load_methods(args.methods, args.set)
         records = inputs.read(kind, model.name)
@@ -115,7 +115,9 @@ def explain(args: Namespace, *, by_class: bool = False) -> int:
     unshown = output.show_all(explanations)
     if evaluation is not None and len(explanations) > 1:
         output.show(evaluation)
-    unwritten = output.write(explanations, explanations, evaluation, f"Explained by {args.method}")
+    unwritten = output.write(
+        explanations, explanations, evaluation, f"Explained by {call.arguments['method'].name}"
+    )
     code = conclude(len(explanations), [*call.failed(explanations.failures), *unshown, *unwritten])
     if isinstance(error, KeyboardInterrupt):
         raise error

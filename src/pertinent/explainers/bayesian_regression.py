@@ -60,6 +60,7 @@ class BayesianRegression(Explainer):
     gradient says much: with few masks, it is the better part of the answer.
     """
 
+    paper = "BayesLIME (Slack et al. 2021, Sec. 3), with another prior and other masks"
     traits = Traits(
         evaluations_per_feature=1, min_budget=4, default_scale="logit", all_classes=True, standard_errors=True
     )

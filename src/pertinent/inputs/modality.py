@@ -83,6 +83,8 @@ class Modality(ABC):
         The possible numbers of dimensions of an input that is an array.
     precedence
         The order in which modalities are tried for an input of unknown kind, lowest first.
+    default_method
+        The explainer used by default.
     default_removal
         The removal used by default, if the model does not choose one.
     fixed_baseline, drawn_baseline
@@ -121,6 +123,7 @@ class Modality(ABC):
     aligned: ClassVar[bool] = True
     dimensions: ClassVar[tuple[int, ...]] = ()
     precedence: ClassVar[int] = 0
+    default_method: ClassVar[str] = "shapley"
     default_removal: ClassVar[str]
     fixed_baseline: ClassVar[str] = "constant"
     drawn_baseline: ClassVar[str] = "uniform-noise"

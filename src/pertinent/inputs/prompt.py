@@ -346,6 +346,7 @@ class PromptModality(Modality):
     features = "words"
     aligned = False
     precedence = 1
+    default_method = "bayesian-regression"
     default_removal = "slice-out"
     fixed_baseline = "zero-vector"
     drawn_baseline = "random-token"

@@ -18,6 +18,7 @@ from pertinent.config.settings_parser import split_settings
 from pertinent.errors import InputError, SettingError, require
 from pertinent.explainers.base import DEFAULT_SPARSITIES, Explainer, explainers, learned_methods
 from pertinent.explainers.early_stopping import EarlyStopping
+from pertinent.inputs.modality import modality_named
 from pertinent.metrics.base import Metric
 from pertinent.metrics.base import metrics as registered_metrics
 from pertinent.outputs import Output, Scale
@@ -25,7 +26,6 @@ from pertinent.removals.base import Removal, removals
 
 T = TypeVar("T")
 
-DEFAULT_METHOD = "shapley"
 
 _DIGEST = "digest"
 
@@ -67,7 +67,7 @@ class Request:
     @checked
     def from_method(
         cls,
-        method: str | Explainer = DEFAULT_METHOD,
+        method: str | Explainer,
         settings: Mapping[str, Any] | None = None,
         *,
         removal: str | Removal | None = None,
@@ -176,6 +176,13 @@ class Request:
 
 
 Method: TypeAlias = str | Explainer | Request
+
+
+def default_method(kind: str | None) -> str:
+    """Return the name of the default method for a kind of input; ``None`` means text."""
+    return modality_named(kind or "text").default_method
+
+
 """The argument `method` of public functions: a name, an explainer, or a complete request."""
 
 WORDS = {

@@ -27,7 +27,7 @@ from pertinent.results.explanation import Explanation
 from pertinent.runs.executor import Item
 from pertinent.runs.explain import ExplainTask
 from pertinent.runs.model_names import load_or_wrap
-from pertinent.runs.request import DEFAULT_METHOD, Method, Request, check_features, make_removal
+from pertinent.runs.request import Method, Request, check_features, default_method, make_removal
 from pertinent.runs.session import Session, prepare_input
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Service:
     def submit(
         self,
         input: Any,
-        method: Method = DEFAULT_METHOD,
+        method: Method | None = None,
         *,
         on_partial: Callable[[Explanation], None] | None = None,
         on_progress: Callable[[int], None] | None = None,
@@ -107,7 +107,8 @@ class Service:
             Other arguments of `explain`, such as ``budget=200``, and settings of the method.
         """
         self._check_open()
-        request = Request.from_keywords(method, words)
+        chosen = default_method(self.model.kind) if method is None else method
+        request = Request.from_keywords(chosen, words)
         session = Session(self.model, has_listener=on_partial is not None)
         task, item = ExplainTask((request,), one=True), Item(0, input)
         (key,) = task.keys(item)
