@@ -10,7 +10,7 @@ import pytest
 
 import pertinent
 from pertinent import Prompt
-from pertinent.errors import BudgetError, InputError, ModelError
+from pertinent.errors import BudgetError, InputError, ModelError, SettingError
 from pertinent.models import endpoint_client
 
 MESSAGES = [
@@ -244,3 +244,11 @@ def test_another_process_gets_no_answers_in_memory(chat):
     assert len(model.writer.speaker.client.kept) > 0
     assert len(other.writer.speaker.client.kept) == 0
     np.testing.assert_array_equal(explain(other).scores, explain(model).scores)
+
+
+def test_endpoints_by_name(chat):
+    e = explain(f"{chat.url}#tiny")
+    assert chat.asked[-1][1]["model"] == "tiny"
+    assert len(e.scores) == 2
+    with pytest.raises(SettingError, match="ADDRESS#NAME"):
+        explain(chat.url)
