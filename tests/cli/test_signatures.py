@@ -29,7 +29,7 @@ NO_COMMAND = {
     "read": "`pertinent evaluate FILE`",
     "save_report": "--html PATH",
     "wrap": "--model package.module:name",
-    "wrap_endpoint": "--model package.module:name, which calls it",
+    "wrap_endpoint": "--model ADDRESS#NAME, or package.module:name, which calls it",
 }
 """Public functions without a command, and the replacement on the command line."""
 

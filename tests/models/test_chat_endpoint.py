@@ -10,7 +10,7 @@ import pytest
 
 import pertinent
 from pertinent import Prompt
-from pertinent.errors import BudgetError, InputError, ModelError
+from pertinent.errors import BudgetError, InputError, ModelError, SettingError
 from pertinent.models import endpoint_client
 
 MESSAGES = [
@@ -200,7 +200,7 @@ def test_a_server_that_is_down_is_not_retried_by_every_request(chat, monkeypatch
 
 def test_keys_in_messages_of_the_server_are_not_shown(chat, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-42")
-    chat.faults = [(401, {}, {"error": {"message": "Incorrect key: sk-secret-42"}})]
+    chat.faults = [(401, {}, {"error": {"message": "Incorrect key: sk-secret-42"}})] * 2
     with pytest.raises(ModelError, match="is set but was rejected") as caught:
         pertinent.wrap_endpoint(chat.url, model="tiny")
     assert "secret" not in str(caught.value)
@@ -224,3 +224,31 @@ def test_a_server_that_speaks_nothing_known(serve):
         pertinent.wrap_endpoint(serve(speaks=()).url, model="tiny")
     for path in ("/v1/completions", "/v1/chat/completions", "/api/chat"):
         assert path in str(caught.value)
+
+
+def test_a_gateway_may_allow_the_key_only_chat(chat):
+    whole = chat.reply
+    refusal = 403, {"error": {"message": "not for you"}}
+    chat.reply = lambda path, asked: refusal if path == "/v1/completions" else whole(path, asked)
+    model = pertinent.wrap_endpoint(chat.url, **OPTIONS)
+    assert model.writer.speaker.address.endswith("/chat/completions")
+    chat.reply = lambda *_: refusal
+    with pytest.raises(ModelError, match="OPENAI_API_KEY is not set"):
+        pertinent.wrap_endpoint(chat.url, **OPTIONS)
+
+
+def test_another_process_gets_no_answers_in_memory(chat):
+    model = pertinent.wrap_endpoint(chat.url, **OPTIONS)
+    explain(model)
+    other = pickle.loads(pickle.dumps(model))
+    assert len(model.writer.speaker.client.kept) > 0
+    assert len(other.writer.speaker.client.kept) == 0
+    np.testing.assert_array_equal(explain(other).scores, explain(model).scores)
+
+
+def test_endpoints_by_name(chat):
+    e = explain(f"{chat.url}#tiny")
+    assert chat.asked[-1][1]["model"] == "tiny"
+    assert len(e.scores) == 2
+    with pytest.raises(SettingError, match="ADDRESS#NAME"):
+        explain(chat.url)

@@ -46,9 +46,9 @@ class ModelFlags:
     model
         An embedded model (sentiment, topics, recall, digits, table, diabetes), or smollm2 if it is installed;
         a folder with a transformers classifier of texts or images, or a language model; a language model in
-        a .gguf file; or package.module:name, a model or function in a
-        Python module, which is imported (sentiment for texts, recall for prompts, digits for images, table
-        for rows).
+        a .gguf file; ADDRESS#NAME of a language model at an endpoint; or package.module:name, a model or
+        function in a Python module, which is imported (sentiment for texts, recall for prompts, digits for
+        images, table for rows).
     device
         The device: cpu, cuda, cuda:1, mps ….
     dtype

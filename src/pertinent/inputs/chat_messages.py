@@ -74,9 +74,7 @@ def flatten(message: Message) -> dict[str, Any]:
     """Return the message as chat templates read it: one text as content, arguments of tools as mappings."""
     if holds_images([message]):
         raise InputError("The model reads only text, but a message has images: omit them.")
-    flat = dict(message)
-    if message.get("content") is not None:
-        flat["content"] = "\n".join(texts_of(message))
+    flat = {**message, "content": "\n".join(texts_of(message))}
     if message.get("tool_calls"):
         flat["tool_calls"] = [with_parsed_arguments(call) for call in message["tool_calls"]]
     return flat

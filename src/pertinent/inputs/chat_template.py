@@ -61,10 +61,10 @@ def _result_of_user(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def text_around(messages: Sequence[Mapping[str, Any]], chat: ChatTemplate) -> list[str]:
-    """Return the text of the template before each content, and after the last one."""
-    marks = [MARK.format(number) for number in range(sum(map(len, map(texts_of, messages))))]
+    """Return the text of the template before each content that is not empty, and after the last one."""
+    marks = [MARK.format(number) for number, message in enumerate(messages) if message["content"]]
     unused = iter(marks)
-    rest = chat([{**each, "content": next(unused)} if texts_of(each) else dict(each) for each in messages])
+    rest = chat([{**each, "content": next(unused) if each["content"] else ""} for each in messages])
     around: list[str] = []
     for mark in marks:
         before, separator, rest = rest.partition(mark)

@@ -332,7 +332,7 @@ class Prompt:
 
     def _render_chat(self, chat: ChatTemplate) -> RenderedPrompt:
         flat = [flatten(message) for message in self.messages]
-        contents = self._contents(flat)
+        contents = [content for content in self._contents(flat) if content.text or not flat]
         messages = flat or [{"role": "user", "content": contents[0].text}]
         chat = suit_template(messages, chat)
         *between, rest = text_around(messages, chat)

@@ -23,7 +23,7 @@ from pertinent.models.answer_values import Value
 from pertinent.models.base import Answer, Model
 from pertinent.models.chat import ChatCompletions, OllamaChat
 from pertinent.models.completions import Completions, NoLogProbabilities
-from pertinent.models.endpoint_client import EndpointClient, NotSpoken
+from pertinent.models.endpoint_client import EndpointClient, KeyRefused, NotSpoken
 from pertinent.models.endpoint_usage import KeptAnswers, Usage
 from pertinent.models.regeneration import PromptModel, RegeneratingModel, Writer
 from pertinent.models.request_pool import RequestPool
@@ -102,8 +102,8 @@ def wrap_endpoint(
         Temperature of the new answers; by default 1 if there are several samples, else 0. The explained
         answer is always written with temperature 0.
     max_total_tokens
-        Largest number of tokens to use, of prompts and answers; by default there is no limit.
-        `estimate_requests` predicts the number.
+        Largest number of tokens to use, of prompts and answers, in each process; by default there is no
+        limit. `estimate_requests` predicts the number.
     answers
         JSON-lines file that keeps all answers, so that other processes do not request them again; by default
         they are kept in memory.
@@ -197,6 +197,10 @@ def find_protocol(client: EndpointClient, name: ProtocolName, *, scores: bool) -
             check()
         except (NotSpoken, NoLogProbabilities) as error:
             reasons.append(str(error))
+        except KeyRefused as error:
+            if not is_scored:  # a gateway may allow the key only some protocols
+                raise
+            reasons.append(str(error))
         else:
             return FoundProtocol(speaker, is_scored, " ".join(reasons))
     raise ModelError(
@@ -226,7 +230,8 @@ class EndpointWriter(Writer):
         if prompt.messages:
             raise InputError(
                 "A completions endpoint applies no chat template: pass the prompt as a text in the "
-                "template's format, with the removable parts as sources or slots."
+                "template's format, with the removable parts as sources or slots, or explain newly written "
+                "answers with wrap_endpoint(…, protocol='chat')."
             )
         return prompt.render()
 

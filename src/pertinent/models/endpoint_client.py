@@ -51,6 +51,10 @@ class NotSpoken(ModelError):
     """An answer that shows that the server does not speak the protocol, or not with this model."""
 
 
+class KeyRefused(ModelError):
+    """A key that is missing or that the server rejects."""
+
+
 class RefusedRequest(NotSpoken):
     """A request that the server rejects.
 
@@ -236,7 +240,7 @@ class EndpointClient:
         status = response.status_code
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
             state = "is set but was rejected" if self._key() else "is not set"
-            return ModelError(
+            return KeyRefused(
                 f"{address} requires a key: the environment variable {self.key_variable} {state} ({reason})"
             )
         if 300 <= status < 400:

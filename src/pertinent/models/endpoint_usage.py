@@ -109,19 +109,19 @@ class KeptAnswers:
     """
 
     def __init__(self, file: str | Path | None = None) -> None:
-        self.file = None if file is None else Path(file)
+        self.file = None if file is None else Path(file).resolve()
         self._answers: dict[str, Any] = {}
         self._lock = threading.Lock()
         if self.file is not None:
             self._read(self.file)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes without the lock."""
-        return {name: value for name, value in vars(self).items() if name != "_lock"}
+        """Return the file; another process begins without answers in memory."""
+        return {"file": self.file}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore the attributes with a new lock."""
-        vars(self).update(state, _lock=threading.Lock())
+        """Restore the file, with no answers."""
+        vars(self).update(state, _answers={}, _lock=threading.Lock())
 
     def __len__(self) -> int:
         return len(self._answers)

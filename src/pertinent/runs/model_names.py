@@ -22,11 +22,20 @@ _OWN = re.compile(r"([^\W\d]\w*(?:\.\w+)*):([^\W\d]\w*(?:\.\w+)*)")
 """``package.module:name``"""
 
 
+_ENDPOINT = re.compile(r"(https?://[^#\s]+)#(\S+)")
+"""``https://host/v1#model``"""
+
+
 def load_or_wrap(model: Any) -> Model:
     """Return the model for the argument `model` of a public function: a name, or what `wrap` accepts."""
     if isinstance(model, str):
         return load_model(model)
     return model.load() if isinstance(model, NamedModel) else wrap(model)
+
+
+def is_endpoint(name: str) -> bool:
+    """Return whether a name is the address of an endpoint."""
+    return name.startswith(("http://", "https://"))
 
 
 def is_own(name: str) -> bool:
@@ -35,7 +44,7 @@ def is_own(name: str) -> bool:
 
 
 def load_model(name: str, device: str = "cpu", dtype: str = "float32", long_texts: str = "truncate") -> Model:
-    """Load an embedded model, a transformer from a folder, or a model from a user's module."""
+    """Load an embedded model, one from a folder, file, endpoint, or user's module."""
     from pertinent.models.embedded.load import NAMES, OPTIONAL, load, load_transformer
 
     if is_own(name):
@@ -45,12 +54,23 @@ def load_model(name: str, device: str = "cpu", dtype: str = "float32", long_text
         return wrap(load_own(name, "--model"))
     if name in NAMES or name in OPTIONAL:
         return load(name, device=device, dtype=dtype, long_texts=long_texts)
+    if is_endpoint(name):
+        from pertinent.models.endpoint import wrap_endpoint
+
+        found = _ENDPOINT.fullmatch(name)
+        if found is None:
+            raise SettingError(
+                "A model at an endpoint must be ADDRESS#NAME, such as http://localhost:11434#llama3.2, got "
+                f"{name!r}."
+            )
+        return wrap_endpoint(found[1], model=found[2])
     if is_gguf(name):
         return wrap(name, device=device, dtype=dtype)
     if not folder_exists(Path(name)):
         raise SettingError(
             f"{unknown('model', name, (*NAMES, *OPTIONAL))} The name of a folder with a transformers model, "
-            "a .gguf file, and package.module:name for your own model are also accepted."
+            "a .gguf file, ADDRESS#NAME of a model at an endpoint, and package.module:name for your own "
+            "model are also accepted."
         )
     if _is_explainer(Path(name)):
         raise SettingError(
@@ -110,7 +130,7 @@ def kind_named(name: str) -> str | None:
     if is_own(name):
         return None
     kinds = KINDS | OPTIONAL
-    if name in kinds or is_gguf(name):
+    if name in kinds or is_gguf(name) or is_endpoint(name):
         return kinds.get(name, "prompt")
     return find_head(name).kind
 

@@ -52,7 +52,7 @@ def read_messages(values: Iterable[Any]) -> list[dict[str, Any]]:
 
 
 @dataclass
-class _Content:
+class _ReadContent:
     """The content of a message, by kind."""
 
     texts: list[str] = field(default_factory=list)
@@ -86,7 +86,7 @@ def _read_message(value: Any) -> Iterator[dict[str, Any]]:
         raise InputError(
             f"A message of a trace must have a role ({', '.join(ROLES)}), but got {safe_repr(value)}."
         )
-    role, content = ROLES[_role(value)], _Content()
+    role, content = ROLES[_role(value)], _ReadContent()
     content.thoughts += [_text(value[key]) for key in _REASONING if value.get(key)]
     content.calls += [_read_call(call) for call in value.get("tool_calls") or ()]
     for part in _content_parts(value):
