@@ -82,6 +82,7 @@ def test_the_noise_of_sampled_answers_is_in_the_standard_errors(chat):
     prompt = Prompt(messages=MESSAGES, answer="Bob")
     runs = [explain(model, prompt, seed=seed) for seed in range(6)]
     assert not runs[0].warnings
+    assert not any("log-probabilities" in note for note in runs[0].notes)
     assert runs[0].details["value"].endswith("mean of 8 answers")
     errors = np.array([e.standard_errors for e in runs])
     spread = np.std([e.scores for e in runs], axis=0, ddof=1)
