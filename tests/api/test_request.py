@@ -89,9 +89,9 @@ def test_words_are_checked():
     with pytest.raises(SettingError, match="samplez"):
         Request.from_method("lime", {"samplez": 3})
     with pytest.raises(SettingError, match="`budget` must be at least 1"):
-        Request.from_method(budget=0)
+        Request.from_method("lime", budget=0)
     with pytest.raises(SettingError, match="above 0 and at most 1"):
-        Request.from_method(sparsity=1.5)
+        Request.from_method("lime", sparsity=1.5)
 
 
 def test_a_fitted_method_travels_as_its_folder_and_digest(tmp_path):

@@ -22,7 +22,6 @@ from pertinent.learners.base import learned
 from pertinent.models.embedded import load as embedded
 from pertinent.models.embedded.digits import example_digit
 from pertinent.models.embedded.tables import example_row
-from pertinent.runs.request import DEFAULT_METHOD
 from tests import tiny
 
 TEXT = "w1 w2 w3 w4 w5 w6"
@@ -537,7 +536,7 @@ def test_demo(run, tmp_path):
     assert not err
     assert str(tmp_path / "demo.html") in out.replace("\n", "")
     page = (tmp_path / "demo.html").read_text()
-    assert set(re.findall(r"according to ([\w-]+)", page)) == {DEFAULT_METHOD}
+    assert set(re.findall(r"according to ([\w-]+)", page)) == {"bayesian-regression", "shapley"}
     assert re.findall("<h2>(Input .) ", page) == [f"Input {i}" for i in range(8)]
     assert "cultivar" in page
     assert all(name in out for name in ("sentiment", "topics", "recall", "digits", "table", "diabetes"))

@@ -1,11 +1,11 @@
 """Algorithms of captum, ContextCite and inseq on the same model, with the same number of evaluations.
 
-captum's are those of the package (KernelShap, Lime, ShapleyValueSampling and FeatureAblation, which
+captum's are those of the package (KernelShap, ShapleyValueSampling and FeatureAblation, which
 `LLMAttribution` runs), with a forward function that answers many masks at once. ContextCite's is its authors'
 (uniform masks, logit of the answer's probability, standardized masks, scikit-learn's Lasso with α = 0.01 per
-token of the answer). inseq's are its gradient methods (saliency, input × gradient, and integrated gradients,
-these only with 64 and 256 evaluations): norms of the gradients of each answer token's probability with
-respect to each prompt token, summed over the tokens of a sentence and of the answer.
+token of the answer). inseq's are its gradient methods (saliency and input × gradient): norms of the gradients
+of each answer token's probability with respect to each prompt token, summed over the tokens of a sentence and
+of the answer.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Game:
         self.model, self.ids, self.owner, self.answer = model, ids, owner, answer
         self.n = int(owner.max()) + 1
         self._computed: dict[bytes, Floats] = {}
-        self._norms: dict[int, tuple[Floats, Floats]] = {}
+        self._norms: tuple[Floats, Floats] | None = None
 
     def values(self, masks: Masks) -> Floats:
         """Return the log-likelihood of the answer for each mask."""
@@ -76,31 +76,25 @@ class Game:
         answer = torch.tensor(self.answer, device=device).expand(len(masks), -1)
         return np.asarray(logs.gather(2, answer[..., None])[..., 0].cpu().numpy(), dtype=float)
 
-    def gradient_norms(self, n_points: int) -> tuple[Floats, Floats]:
+    def gradient_norms(self) -> tuple[Floats, Floats]:
         """Return for each sentence the norms of gradients, and of gradients × embeddings.
 
-        Norms are summed over the sentence's and the answer's tokens. The gradients are means over points
-        from 0 to the embeddings.
+        Norms are summed over the sentence's and the answer's tokens.
         """
-        if n_points not in self._norms:
-            self._norms[n_points] = self._compute_norms(n_points)
-        return self._norms[n_points]
+        if self._norms is None:
+            self._norms = self._compute_norms()
+        return self._norms
 
-    def _compute_norms(self, n_points: int) -> tuple[Floats, Floats]:
+    def _compute_norms(self) -> tuple[Floats, Floats]:
         ids = torch.tensor(np.concatenate([self.ids, self.answer])[None], device=self.model.device)
-        embeddings = self.model.get_input_embeddings()(ids).detach().float()
-        shares = embeddings.new_ones(1)
-        if n_points > 1:
-            shares = (torch.arange(n_points, device=ids.device) + 0.5) / n_points
+        embeddings = self.model.get_input_embeddings()(ids).detach()
         n_prompt, total = len(self.ids), np.zeros((2, len(self.ids)))
         for i, token in enumerate(self.answer.tolist()):
-            gradients = torch.zeros_like(embeddings)
-            for batch in shares.split(16):
-                points = (embeddings * batch[:, None, None]).to(self.model.dtype).requires_grad_()
-                states = self.model.model(inputs_embeds=points, use_cache=False)[0][:, n_prompt - 1 + i]
-                likely = self.model.lm_head(states).float().softmax(dim=-1)[:, token]
-                gradients += torch.autograd.grad(likely.sum(), points)[0].float().sum(dim=0) / n_points
-            both = torch.stack([gradients, gradients * embeddings])[:, 0, :n_prompt]
+            point = embeddings.clone().requires_grad_()
+            states = self.model.model(inputs_embeds=point, use_cache=False)[0][:, n_prompt - 1 + i]
+            likely = self.model.lm_head(states).float().softmax(dim=-1)[:, token]
+            gradient = torch.autograd.grad(likely.sum(), point)[0].float()
+            both = torch.stack([gradient, gradient * embeddings.float()])[:, 0, :n_prompt]
             total += both.norm(dim=-1).cpu().numpy()
         is_source = self.owner >= 0
         plain, times_input = (np.bincount(self.owner[is_source], row[is_source]) for row in total)
@@ -136,8 +130,10 @@ def _captum(name: str) -> Peer:
     """Return a perturbation method of captum."""
 
     def scores(game: Game, budget: int, seed: int) -> Floats | None:
-        import captum.attr
-
+        try:
+            import captum.attr
+        except ImportError:
+            return None
         samples = {"FeatureAblation": budget // (game.n + 1), "ShapleyValueSampling": (budget - 2) // game.n}
         n_samples = samples.get(name, budget)
         if not n_samples:
@@ -158,15 +154,10 @@ def _captum(name: str) -> Peer:
 
 
 def _inseq(name: str) -> Peer:
-    """Return a gradient method of inseq; a point costs two passes for each token of the answer."""
+    """Return a gradient method of inseq; it costs two passes for each token of the answer."""
 
     def scores(game: Game, budget: int, _seed: int) -> Floats | None:
-        n_points = min(50, budget // (2 * len(game.answer)))
-        if name != "integrated gradients":
-            n_points = min(1, n_points)
-        elif budget not in (64, 256):
-            return None
-        return game.gradient_norms(n_points)[int(name != "saliency")] if n_points else None
+        return game.gradient_norms()[int(name != "saliency")] if budget >= 2 * len(game.answer) else None
 
     return scores
 
@@ -174,10 +165,8 @@ def _inseq(name: str) -> Peer:
 PEERS: dict[str, Peer] = {
     "ContextCite": _context_cite,
     "captum KernelShap": _captum("KernelShap"),
-    "captum Lime": _captum("Lime"),
     "captum ShapleyValueSampling": _captum("ShapleyValueSampling"),
     "captum FeatureAblation": _captum("FeatureAblation"),
     "inseq saliency": _inseq("saliency"),
     "inseq input x gradient": _inseq("input x gradient"),
-    "inseq integrated gradients": _inseq("integrated gradients"),
 }

@@ -1,1 +1,0 @@
-"""Language model that answers from a context: which method finds the sentence with the answer."""

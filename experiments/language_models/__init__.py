@@ -1,0 +1,1 @@
+"""The sentences of a prompt that a real language model answers from."""
