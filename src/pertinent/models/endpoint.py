@@ -64,8 +64,9 @@ def wrap_endpoint(
 
     If the server returns the log-probabilities of the prompt (``echo`` with ``logprobs``), as vLLM, SGLang
     and llama-cpp-python do, the likelihood of the answer is explained. Other servers write new answers
-    whenever parts of a prompt are removed, and a value of these answers is explained. Redirects are not followed, because
-    the key would be sent to the new address. This needs httpx: ``pip install 'pertinent[endpoint]'``.
+    whenever parts of a prompt are removed, and a value of these answers is explained. Redirects are not
+    followed, because the key would be sent to the new address. This needs httpx:
+    ``pip install 'pertinent[endpoint]'``.
 
     The attribute `usage` of the result counts requests and tokens. All answers are kept, so a call that is
     repeated after an error sends only the missing requests.
