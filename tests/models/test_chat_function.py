@@ -95,7 +95,7 @@ def test_what_cannot_be():
         pertinent.wrap(keeper, value="overlap", classes=["a"])
     with pytest.raises(SettingError, match="Unknown value of new answers 'overlaps'"):
         pertinent.wrap(keeper, value="overlaps")
-    with pytest.raises(ModelError, match="must return a text, but returned int"):
+    with pytest.raises(ModelError, match="must return a text or a message, but returned int"):
         explain(pertinent.wrap(lambda _: 5, value="overlap"))
     with pytest.raises(InputError, match="answer to the prompt is empty"):
         explain(pertinent.wrap(lambda _: " ", value="overlap"))

@@ -96,7 +96,7 @@ def test_a_value_that_cannot_be(pair):
         pertinent.explain(ragged, QUESTION, "leave-one-out")
     model = pertinent.wrap(pair, value="overlap")
     with pytest.raises(InputError, match="applies only to likelihoods"):
-        pertinent.explain(model, Prompt("Ann", answer=" a", rather_than=" b"), "leave-one-out")
+        pertinent.explain(model, Prompt("Ann", answer=" a", span="a"), "leave-one-out")
     with pytest.raises(InputError, match="choose features='words'"):
         pertinent.explain(model, QUESTION, "leave-one-out", features="tokens")
 

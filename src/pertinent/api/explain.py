@@ -97,8 +97,8 @@ def explain(
         Kind of features: for texts ``"words"``, ``"tokens"``, ``"sentences"``, ``"lines"``, ``"paragraphs"``,
         ``"passages:50"`` (at most 50 words each, the default for texts of more than 500) or
         ``"coarse-to-fine"`` (passages, then the words of the strongest passages); for prompts also
-        ``"sources"``, ``"messages"`` or ``"slots"`` (by default the sentences before the question, if there
-        are several); for images ``"patches:4"``, ``"pixels"`` or
+        ``"sources"``, ``"messages"``, ``"slots"`` or the ``"parts"`` of a trace (by default the sentences
+        before the question, if there are several); for images ``"patches:4"``, ``"pixels"`` or
         ``"superpixels:50"``; for table rows ``"columns"``. From Python, custom features are also accepted: an
         array of segment indices (height, width) for images, a list of character spans (start, end) for a
         text. For several inputs, a list with one entry for each.

@@ -24,6 +24,7 @@ class Content:
 
     role: str
     strings: Sequence[tuple[str, Role]]
+    message: int = 0
 
     @property
     def text(self) -> str:

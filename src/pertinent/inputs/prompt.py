@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import chain
 from string import Formatter
@@ -21,14 +21,20 @@ from pertinent.inputs.chat_messages import (
     labels_of,
     texts_of,
 )
+from pertinent.inputs.chat_template import (
+    ChatTemplate,
+    answer_text,
+    join_around,
+    suit_template,
+    text_around,
+)
 from pertinent.inputs.fixed_parts import NONE, Content, Role, hold, is_char_span
 from pertinent.inputs.modality import InputLimits, Modality, TextColumns, modalities, split_collection
 from pertinent.inputs.prompt_columns import COLUMNS, paragraphs, prompt_columns, prompt_fields
+from pertinent.inputs.prompt_parts import PromptPart, divide_at_parts, names_of_strings
 from pertinent.inputs.rendered_prompt import PromptInput, RenderedPrompt, Unit
 from pertinent.inputs.text import texts_in
-
-_PLACEHOLDER = "\ue000{}\ue001"
-"""Placeholder of a message in a chat template, of private-use characters that do not occur in messages."""
+from pertinent.inputs.traces.read_trace import read_trace
 
 
 @dataclass(frozen=True)
@@ -52,9 +58,11 @@ class Prompt:
         template adds cannot.
     answer
         The answer whose log-likelihood is explained, exactly as it follows the prompt; most models generate
-        a leading space. By default the model's greedy answer.
+        a leading space. A message of the assistant with tool calls is explained as the chat template writes
+        it. By default the model's greedy answer.
     rather_than
-        Another answer. By default the contrast log p(answer) − log p(rather_than) is then explained.
+        Another answer or message. By default the contrast log p(answer) − log p(rather_than) is then
+        explained.
     span
         A part of the answer, such as a name or a number. By default the log-likelihood of its first
         occurrence, given the preceding text, is then explained: of all tokens that share a character with it.
@@ -69,6 +77,12 @@ class Prompt:
     chat
         Whether text and sources are sent as one user message through the tokenizer's chat template. By
         default if there are sources and the tokenizer has a chat template.
+    parts
+        Named parts of the messages, whose contents are texts: see `from_trace`. Only they can be removed.
+    continues
+        Whether the answer continues the last message, which is of the assistant.
+    notes
+        Notes for the explanation.
 
     Examples
     --------
@@ -83,19 +97,27 @@ class Prompt:
     slots: Mapping[str, str] = field(default_factory=dict)
     alternatives: Mapping[str, Sequence[str]] = field(default_factory=dict)
     messages: Sequence[Message] = ()
-    answer: str | None = None
-    rather_than: str | None = None
+    answer: str | Message | None = None
+    rather_than: str | Message | None = None
     span: str | None = None
     template: str = "{sources}\n\n{text}"
     separator: str = "\n\n"
     fixed: str | Sequence[str] | tuple[int, int] | None = None
     chat: bool | None = None
+    parts: Sequence[PromptPart] = ()
+    continues: bool = False
+    notes: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         """Validate the fields."""
         for name in ("text", "template", "separator"):
             _expect_text(getattr(self, name), name)
-        for name, entries in (("sources", "texts"), ("messages", "messages")):
+        for name, entries in (
+            ("sources", "texts"),
+            ("messages", "messages"),
+            ("parts", "parts"),
+            ("notes", "texts"),
+        ):
             object.__setattr__(self, name, _listed_values(getattr(self, name), name, entries))
         self._check_parts()
         if bool(self.messages) == bool(self.text.strip()):
@@ -114,8 +136,15 @@ class Prompt:
     def _check_parts(self) -> None:
         self._check_slots()
         for name in ("answer", "rather_than", "span"):
-            if getattr(self, name) is not None:
-                _expect_text(getattr(self, name), name, blank=False)
+            value = getattr(self, name)
+            if isinstance(value, Mapping) and name != "span":
+                check_message(value)
+            elif value is not None:
+                _expect_text(value, name, blank=False)
+        if self.parts and not self.messages:
+            raise InputError("`parts` require `messages`.")
+        if self.continues and (not self.messages or self.messages[-1].get("role") != "assistant"):
+            raise InputError("`continues` requires a last message of the assistant.")
         self._check_fixed()
         for source in self.sources:
             _expect_text(source, "sources", blank=False)
@@ -212,22 +241,71 @@ class Prompt:
             f"A language model reads a text or a pertinent.Prompt(…, answer=…), but got {type(raw).__name__}."
         )
 
-    def render(self, chat: Callable[[list[dict[str, Any]]], str] | None = None) -> RenderedPrompt:
+    @classmethod
+    def from_trace(
+        cls,
+        trace: Any,
+        step: int | str | None = None,
+        *,
+        rather_than: Any = None,
+        fixed: str | Sequence[str] | None = None,
+    ) -> Prompt:
+        r"""Return the prompt before a step of an agent's run, with the step as the answer to explain.
+
+        The features are the system prompt, turns of the user, each chunk that was retrieved or returned by a
+        tool, memory, and earlier steps of reasoning. The last request of the user is held fixed.
+
+        Parameters
+        ----------
+        trace
+            Messages in OpenAI's form with tool calls and results, an OpenInference or OpenTelemetry export
+            of spans, a Langfuse export, or the path of such a JSON or JSON-lines file.
+        step
+            Index or name of what the assistant wrote: a step of reasoning, a tool call or an answer; by
+            default the last one.
+        rather_than
+            Another answer, or another call such as ``'search({"city": "Rome"})'``, for a contrast.
+        fixed
+            Parts of the messages that are never removed, or ``"none"``; by default the last request of the
+            user.
+
+        Examples
+        --------
+        >>> messages = [
+        ...     {"role": "user", "content": "Who keeps the map?"},
+        ...     {"role": "assistant", "tool_calls": [{"function": {"name": "find", "arguments": "{}"}}]},
+        ...     {"role": "tool", "content": "Ann keeps the key.\n\nBob keeps the map."},
+        ...     {"role": "assistant", "content": "Bob"},
+        ... ]
+        >>> prompt = Prompt.from_trace(messages)
+        >>> [part.name for part in prompt.parts]
+        ['user turn', 'find result 1', 'find result 2']
+        >>> prompt.answer
+        'Bob'
+        """
+        read = read_trace(trace)
+        return cls(**read.prompt_fields(read.step(step), rather_than), fixed=fixed)
+
+    def render(self, chat: ChatTemplate | None = None) -> RenderedPrompt:
         """Return the prompt as the model reads it; `chat` applies the tokenizer's chat template, if any."""
         by_default = self.chat is None and bool(self.sources) and chat is not None
         if not (self.messages or self.chat or by_default):
-            return self._join(hold(self._contents(), self.fixed), self._unit)
+            return self._join(self._held(self._contents(self.messages)), self._unit)
         if chat is None:
             raise InputError("`messages` need a tokenizer with a chat template: pass the prompt as a text.")
         return self._render_chat(chat)
 
-    def _contents(self) -> list[Content]:
+    def _contents(self, messages: Sequence[Message]) -> list[Content]:
         """Return the content of each message, or of the text, divided into strings."""
-        if self.messages:
-            return [
-                Content(each["role"], [(text, "part")]) for each in self.messages for text in texts_of(each)
-            ]
+        if self.parts:
+            return divide_at_parts(messages, self.parts, hold=self.fixed is None)
+        if messages:
+            return [Content(each["role"], [(text, "part")]) for each in messages for text in texts_of(each)]
         return [Content("user", self._strings())]
+
+    def _held(self, contents: Sequence[Content]) -> list[Content]:
+        """Return the contents with the parts that `fixed` holds."""
+        return list(contents) if self.parts and self.fixed is None else hold(contents, self.fixed)
 
     def _strings(self) -> list[tuple[str, Role]]:
         """Return the text, divided at its sources or slots."""
@@ -248,50 +326,60 @@ class Prompt:
 
     @property
     def _unit(self) -> Unit:
+        if self.parts:
+            return "parts"
         return "slots" if self.slots else "sources" if self.sources else "messages" if self.messages else ""
 
-    def _render_chat(self, chat: Callable[[list[dict[str, Any]]], str]) -> RenderedPrompt:
+    def _render_chat(self, chat: ChatTemplate) -> RenderedPrompt:
         flat = [flatten(message) for message in self.messages]
-        filled = [Content(each["role"], [(each["content"], "part")]) for each in flat if each["content"]]
-        contents = filled if flat else self._contents()
+        contents = [content for content in self._contents(flat) if content.text or not flat]
         messages = flat or [{"role": "user", "content": contents[0].text}]
-        marks = [_PLACEHOLDER.format(number) for number in range(len(contents))]
-        unused = iter(marks)
-        rest = chat([{**each, "content": next(unused)} if each["content"] else each for each in messages])
-        between: list[str] = []
-        for mark in marks:
-            before, separator, rest = rest.partition(mark)
-            if not separator:
-                raise InputError("The chat template omits or reorders messages: pass the prompt as a text.")
-            between.append(before)
+        chat = suit_template(messages, chat)
+        *between, rest = text_around(messages, chat)
         whole = chat(messages)
         for variant in (contents, [content.strip() for content in contents]):  # many templates strip contents
-            texts = [content.text for content in variant]
-            if "".join(chain(*zip(between, texts, strict=True), [rest])) == whole:
-                held = [content.strings for content in hold(variant, self.fixed)]
-                frames: list[list[tuple[str, Role]]] = [[(text, "template")] for text in between]
-                strings = [*chain(*chain(*zip(frames, held, strict=True))), (rest, "template")]
-                unit = self._unit or "messages"
-                return replace(self._join([Content("", strings)], unit), adds_special=False)
-        raise InputError("The chat template changes the text of messages: pass the prompt as a text.")
+            if join_around([*between, rest], [content.text for content in variant]) == whole:
+                break
+        else:
+            raise InputError("The chat template changes the text of messages: pass the prompt as a text.")
+        if self.continues:
+            rest = contents[-1].text.removeprefix(variant[-1].text)  # the space before the answer
+        held = self._held(variant)
+        frames: list[list[tuple[str, Role]]] = [[(text, "template")] for text in between]
+        strings = [
+            *chain(*chain(*zip(frames, (each.strings for each in held), strict=True))),
+            (rest, "template"),
+        ]
+        prompt = self._join([Content("", strings)], self._unit or "messages")
+        before = whole if not self.continues else "".join(prompt.segments)
+        answers = [answer_text(each, messages, before, chat) for each in (self.answer, self.rather_than)]
+        return replace(
+            prompt,
+            adds_special=False,
+            names=names_of_strings(held, self.parts),
+            answer=answers[0] or "",
+            rather_than=answers[1],
+        )
 
     def render_messages(self) -> RenderedPrompt:
         """Return the prompt for an endpoint or a function that reads messages; a text is one message."""
         if not self.messages:
-            return self._join(hold(self._contents(), self.fixed), self._unit)
+            return self._join(self._held(self._contents(self.messages)), self._unit)
         strings: list[tuple[str, Role]] = []
         indices: list[list[int]] = []
         *labels, last = labels_of(self.messages)
-        for label, content in zip(labels, hold(self._contents(), self.fixed), strict=True):
+        contents = self._held(self._contents(self.messages))
+        for label, content in zip(labels, contents, strict=True):
             kept = [each for each in content.strings if each[0]]
             strings += [(label, "template")] if label else []
             indices.append([len(strings) + index for index in range(len(kept))])
             strings += kept
-        rendered = self._join([Content("", [*strings, (last, "template")])], "messages")
+        rendered = self._join([Content("", [*strings, (last, "template")])], self._unit)
         if not rendered.parts:
             raise InputError("The messages have no text that can be removed: there is nothing to explain.")
-        notes = (IMAGES_FIXED,) if holds_images(self.messages) else ()
-        return replace(rendered, frame=index_texts(self.messages, indices), notes=notes)
+        notes = (*self.notes, *((IMAGES_FIXED,) if holds_images(self.messages) else ()))
+        frame, names = index_texts(self.messages, indices), names_of_strings(contents, self.parts)
+        return replace(rendered, frame=frame, names=names, notes=notes)
 
     def _join(self, contents: Sequence[Content], unit: Unit) -> RenderedPrompt:
         """Return the prompt of these strings, without empty ones."""
@@ -310,12 +398,11 @@ class Prompt:
             alternatives=tuple(map(tuple, others)) if self.alternatives else (),
             held=indices["held"],
             template=indices["template"],
-            **self._answers,
+            answer=answer_text(self.answer, self.messages) or "",
+            rather_than=answer_text(self.rather_than, self.messages),
+            span=self.span,
+            notes=tuple(self.notes),
         )
-
-    @property
-    def _answers(self) -> dict[str, Any]:
-        return {"answer": self.answer or "", "rather_than": self.rather_than, "span": self.span}
 
 
 @dataclass(frozen=True)

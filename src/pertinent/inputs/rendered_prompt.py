@@ -13,6 +13,7 @@ from pertinent.config.fingerprints import digest
 from pertinent.errors import InputError, safe_repr
 from pertinent.inputs.base import Features
 from pertinent.inputs.chat_messages import fill_messages
+from pertinent.inputs.prompt_parts import feature_name
 from pertinent.inputs.segmentation import (
     GRANULARITIES,
     custom_spans,
@@ -26,9 +27,9 @@ from pertinent.inputs.tokens import Tokens
 from pertinent.outputs.log_likelihoods import ANSWER, CONTRAST, SPAN
 from pertinent.printable import shorten
 
-Unit: TypeAlias = Literal["", "sources", "messages", "slots"]
+Unit: TypeAlias = Literal["", "sources", "messages", "slots", "parts"]
 
-UNITS: tuple[Unit, ...] = ("sources", "messages", "slots")
+UNITS: tuple[Unit, ...] = ("sources", "messages", "slots", "parts")
 """Units of removable segments, which may be features."""
 
 
@@ -69,6 +70,8 @@ class RenderedPrompt:
         The seed of a sampled answer; ``None`` for a greedy one.
     notes
         Facts about the prompt for the explanation's notes.
+    names
+        For each removable segment, the name of its part of a trace; empty without such names.
     """
 
     segments: tuple[str, ...]
@@ -87,6 +90,7 @@ class RenderedPrompt:
     frame: str = ""
     answer_seed: int | None = None
     notes: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -213,8 +217,13 @@ class PromptInput(TextInput):
 def prompt_input(
     prompt: RenderedPrompt, granularity: str, spans: Ints, tokens: Tokens | None, notes: tuple[str, ...] = ()
 ) -> PromptInput:
-    """Return the input of a prompt and its spans; features are named by their characters."""
+    """Return the input of a prompt and its spans; features are named by their characters.
+
+    Parts of a trace are named by their kind and the beginning of their characters.
+    """
     names = tuple([prompt.segments[i][a:b] for i, a, b in spans.tolist()])
+    if prompt.names and granularity == "parts":
+        names = tuple(map(feature_name, prompt.names, names))
     content: list[object] = [
         prompt.segments,
         prompt.parts,
@@ -237,7 +246,7 @@ def prompt_input(
 def cut_prompt(prompt: RenderedPrompt, features: Features | None) -> tuple[str, Ints, tuple[str, ...]]:
     """Return the granularity, the spans of its features and notes; tokens have no spans yet."""
     notes = prompt.notes
-    if features is None and prompt.unit in ("sources", "slots"):
+    if features is None and prompt.unit in ("sources", "slots", "parts"):
         features = prompt.unit
     elif features is None:
         n_words = len(prompt.spans("words"))

@@ -88,7 +88,7 @@ class ChatCompletions:
 
 
 def _answer_in_choice(answer: Mapping[str, Any]) -> str:
-    return _text_of_answer(only_choice(answer).get("message"))
+    return text_of_answer(only_choice(answer).get("message"))
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class OllamaChat:
         return self.client.ask_text(
             self.address,
             request,
-            lambda answer: _text_of_answer(answer.get("message")),
+            lambda answer: text_of_answer(answer.get("message")),
             max_tokens,
             fresh=fresh,
         )
@@ -154,7 +154,7 @@ def _image_url(part: Mapping[str, Any]) -> str:
     return url if isinstance(url, str) else ""
 
 
-def _text_of_answer(message: Any) -> str:
+def text_of_answer(message: Any) -> str:
     """Return the text of an answer's message, followed by its tool calls."""
     if not isinstance(message, Mapping):
         raise NotInForm

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -12,11 +13,13 @@ from pertinent.inputs.prompt import Prompt
 from pertinent.inputs.rendered_prompt import RenderedPrompt
 from pertinent.models.answer_values import Value
 from pertinent.models.base import Answer, Model
+from pertinent.models.chat import text_of_answer
+from pertinent.models.endpoint_client import NotInForm
 from pertinent.models.endpoint_usage import KeptAnswers
 from pertinent.models.regeneration import RegeneratingModel, Writer
 from pertinent.models.request_pool import RequestPool
 
-ChatFunction: TypeAlias = Callable[[list[dict[str, Any]]], str]
+ChatFunction: TypeAlias = Callable[[list[dict[str, Any]]], str | Mapping[str, Any]]
 
 
 @checked
@@ -33,7 +36,8 @@ def wrap_chat_function(
     Parameters
     ----------
     function
-        Function from a list of ``{"role": …, "content": …}`` to a text.
+        Function from a list of ``{"role": …, "content": …}`` to a text, or to a message with tool calls,
+        which are read as ``name(arguments)``.
     value, encoder, samples
         As in `wrap_endpoint`.
     in_flight
@@ -88,7 +92,12 @@ class FunctionWriter(Writer):
             raise
         except Exception as error:
             raise ModelError(f"The chat function raised {type(error).__name__}: {error}") from error
+        if isinstance(text, Mapping):
+            with suppress(NotInForm):
+                text = text_of_answer(text)
         if not isinstance(text, str):
-            raise ModelError(f"The chat function must return a text, but returned {type(text).__name__}.")
+            raise ModelError(
+                f"The chat function must return a text or a message, but returned {type(text).__name__}."
+            )
         self.kept.add(key, text)
         return text

@@ -121,7 +121,8 @@ class RegeneratingModel(PromptModel):
     """A language model that writes new answers whenever parts of a prompt are removed.
 
     Its only column is the value of the new answers, given the explained answer, on average over `samples`
-    answers. The random difference between the answers is part of the standard errors.
+    answers; for a contrast, minus their value given the other answer. The random difference between the
+    answers is part of the standard errors.
 
     Parameters
     ----------
@@ -159,10 +160,9 @@ class RegeneratingModel(PromptModel):
         return RepeatedRows(bound, self.samples) if self.samples > 1 else bound
 
     def check_answer(self, prompt: RenderedPrompt) -> RenderedPrompt:
-        """Raise an `InputError` for settings that only apply to likelihoods."""
-        for name in ("rather_than", "span"):
-            if getattr(prompt, name) is not None:
-                raise InputError(f"`{name}` applies only to likelihoods: omit it, or omit `value`.")
+        """Raise an `InputError` for a setting that only applies to likelihoods."""
+        if prompt.span is not None:
+            raise InputError("`span` applies only to likelihoods: omit it, or omit `value`.")
         return replace(prompt, notes=(*prompt.notes, self.note)) if self.note else prompt
 
     def request_cost(self, input: PromptInput) -> tuple[int, int, int]:
@@ -192,7 +192,13 @@ class RegeneratingModel(PromptModel):
     def _values(self, parts: list[list[RenderedPrompt]], answers: list[str]) -> Array:
         ends = np.cumsum([len(part) for part in parts]).tolist()
         values = [
-            self.value(part[0].answer, answers[first:end])
+            self._contrast(part[0], answers[first:end])
             for part, (first, end) in zip(parts, pairwise([0, *ends]), strict=True)
         ]
         return np.concatenate(values)[:, None]
+
+    def _contrast(self, prompt: RenderedPrompt, answers: list[str]) -> Array:
+        """Return the value of each new answer, minus its value for the other answer in a contrast."""
+        values = self.value(prompt.answer, answers)
+        other = prompt.rather_than
+        return values if other is None else values - self.value(other, answers)
