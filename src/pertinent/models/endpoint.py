@@ -129,7 +129,8 @@ def wrap_endpoint(
         raise SettingError(f"`length_normalised` applies only to likelihoods: omit it. {found.reason}")
     note = _REGENERATED if value is None and samples == 1 else ""
     if note:
-        logger.warning("%s %s", note, found.reason)
+        logger.warning("%s", note)
+        logger.info("%s", found.reason)
     model_of_values = RegeneratingModel(
         writer, "overlap" if value is None else value, encoder=encoder, samples=samples, note=note
     )
