@@ -33,7 +33,13 @@ def writer():
 def served(writer):
     models = {name: pertinent.load(name) for name in ("sentiment", "digits", "table")}
     models["texts"] = pertinent.wrap(Counting(), kind="text", classes=["bad", "good"])
+    models["chat"] = pertinent.wrap(keeper, value="exact-match")
     return site({**models, "writer": writer})
+
+
+def keeper(messages):
+    """Answer a chat with the name before "has the map"."""
+    return "Bob" if "Bob has the map" in messages[-1]["content"] else "nobody"
 
 
 @pytest.fixture(scope="module")
@@ -225,6 +231,14 @@ def test_a_chat_and_a_pair(client, served):
         pertinent.load("sentiment"), {"query": "Is it good?", "document": "A delight."}, budget=30
     )
     np.testing.assert_allclose(done.scores, e.scores, atol=1e-6)
+
+
+def test_a_chat_function(client, served):
+    form = {"text": "Ann has the key. Bob has the map. Who has the map?", "chat": True}
+    _, e = explained(client, served, model="chat", input=form, method="leave-one-out")
+    assert e.features == ("Ann has the key.", "Bob has the map.")
+    assert e.scores.tolist() == [0.0, 1.0]
+    assert e.details["answer"] == "Bob"
 
 
 def options(html, name):

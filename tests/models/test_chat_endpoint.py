@@ -38,7 +38,7 @@ def test_scores_are_those_of_the_same_model_on_this_machine(serve, protocol):
     e = explain(model)
     local = pertinent.wrap((server.model, server.tokenizer), value="overlap", max_new_tokens=4)
     np.testing.assert_allclose(e.scores, explain(local).scores)
-    assert e.details["value"] == "overlap"
+    assert e.details["value"] == e.target_name == "overlap"
     path, asked = server.asked[-1]
     assert path == ("/v1/chat/completions" if protocol == "chat" else "/api/chat")
     assert [message["role"] for message in asked["messages"]] == ["system", "user"]
@@ -82,7 +82,8 @@ def test_the_noise_of_sampled_answers_is_in_the_standard_errors(chat):
     prompt = Prompt(messages=MESSAGES, answer="Bob")
     runs = [explain(model, prompt, seed=seed) for seed in range(6)]
     assert not runs[0].warnings
-    assert runs[0].details["value"].endswith("mean of 8 answers")
+    assert not any("log-probabilities" in note for note in runs[0].notes)
+    assert runs[0].details["answers"] == "8 to each prompt"
     errors = np.array([e.standard_errors for e in runs])
     spread = np.std([e.scores for e in runs], axis=0, ddof=1)
     assert (errors > 0).all()

@@ -72,6 +72,7 @@ class AnswerValues:
                 "`encode` of a sentence-transformers model; other values need none."
             )
         self.name = value if isinstance(value, str) else getattr(value, "__name__", type(value).__name__)
+        self.name = "value" if self.name == "<lambda>" else self.name
         self.value = VALUES.get(value, value) if isinstance(value, str) else value
         self.encoder = getattr(encoder, "encode", encoder)
 

@@ -62,10 +62,11 @@ def wrap_endpoint(
 ) -> Model:
     """Wrap a served language model to explain its answers.
 
-    If the server returns the log-probabilities of the prompt (``echo`` with ``logprobs``), as vLLM, llama.cpp
-    and SGLang do, the likelihood of the answer is explained. Other servers write new answers whenever parts
-    of a prompt are removed, and a value of these answers is explained. Redirects are not followed, because
-    the key would be sent to the new address. This needs httpx: ``pip install 'pertinent[endpoint]'``.
+    If the server returns the log-probabilities of the prompt (``echo`` with ``logprobs``), as vLLM, SGLang
+    and llama-cpp-python do, the likelihood of the answer is explained. Other servers write new answers
+    whenever parts of a prompt are removed, and a value of these answers is explained. Redirects are not
+    followed, because the key would be sent to the new address. This needs httpx:
+    ``pip install 'pertinent[endpoint]'``.
 
     The attribute `usage` of the result counts requests and tokens. All answers are kept, so a call that is
     repeated after an error sends only the missing requests.
@@ -91,7 +92,7 @@ def wrap_endpoint(
         Explain a value of newly written answers instead of the likelihood: ``"overlap"``, the F1 score of the
         words shared with the explained answer; ``"exact-match"``; ``"embedding"``, the cosine similarity of
         vectors; or a function of the explained answer and a new answer that returns a number. By default
-        ``"overlap"`` if the server returns no log-probabilities.
+        ``"overlap"`` if the server returns no log-probabilities or there are several samples.
     encoder
         For ``value="embedding"``: a function from a list of texts to vectors, such as the ``encode`` of a
         sentence-transformers model.
@@ -126,9 +127,10 @@ def wrap_endpoint(
         return EndpointModel(writer, length_normalised=length_normalised)
     if length_normalised:
         raise SettingError(f"`length_normalised` applies only to likelihoods: omit it. {found.reason}")
-    note = _REGENERATED if value is None else ""
+    note = _REGENERATED if value is None and samples == 1 else ""
     if note:
-        logger.warning("%s %s", note, found.reason)
+        logger.warning("%s", note)
+        logger.info("%s", found.reason)
     model_of_values = RegeneratingModel(
         writer, "overlap" if value is None else value, encoder=encoder, samples=samples, note=note
     )

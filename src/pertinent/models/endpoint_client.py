@@ -29,6 +29,9 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 LONGEST_WAIT = 600.0
 """Largest number of seconds that a server may ask to wait before a retry."""
 
+_NOTICEABLE = 10.0
+"""Seconds of waiting from which users are told about it."""
+
 _DAY = 86_400
 
 LARGEST_ANSWER = 64 * 2**20
@@ -207,7 +210,8 @@ class EndpointClient:
                 break
             if tries <= retries:
                 seconds = min(LONGEST_PAUSE, pause) if wait is None else wait
-                logger.info("%s: %s. Retrying in %.1f s.", address, reason, seconds)
+                level = logging.WARNING if seconds >= _NOTICEABLE else logging.INFO
+                logger.log(level, "%s: %s. Retrying in %.1f s.", address, reason, seconds)
                 if wait is None:
                     time.sleep(seconds)
                 else:  # all requests wait

@@ -120,9 +120,9 @@ class PromptModel(Model):
 class RegeneratingModel(PromptModel):
     """A language model that writes new answers whenever parts of a prompt are removed.
 
-    Its only column is the value of the new answers, given the explained answer, on average over `samples`
-    answers; for a contrast, minus their value given the other answer. The random difference between the
-    answers is part of the standard errors.
+    Its only column, named after the value, is the value of the new answers, given the explained answer, on
+    average over `samples` answers; for a contrast, minus their value given the other answer. The random
+    difference between the answers is part of the standard errors.
 
     Parameters
     ----------
@@ -134,7 +134,6 @@ class RegeneratingModel(PromptModel):
         Note for each explanation.
     """
 
-    classes = ("value",)
     usage: Usage | None = None
     """Requests and tokens used, if the answers come from an endpoint."""
     first_batch = largest_batch = 64
@@ -146,6 +145,7 @@ class RegeneratingModel(PromptModel):
         require(samples > 0, "samples", "above 0", samples)
         self.output = PlainValues()
         self.value = AnswerValues(value, encoder)
+        self.classes = (self.value.name,)
         self.samples = samples
         self.is_random = samples > 1
         self.note = note
@@ -173,8 +173,8 @@ class RegeneratingModel(PromptModel):
 
     def details(self, input: Any) -> dict[str, str]:
         """Return the answer, how it was generated, and the value of new answers."""
-        several = f", mean of {self.samples} answers" if self.samples > 1 else ""
-        return {**super().details(input), "value": f"{self.value.name}{several}"}
+        details = super().details(input) | {"value": self.value.name}
+        return details | ({"answers": f"{self.samples} to each prompt"} if self.samples > 1 else {})
 
     def submit(self, rows: Sequence[Rows]) -> Answer:
         """Write a new answer for each row and compute its value."""
