@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +16,8 @@ from pertinent.cli.verbs import arguments_of
 from pertinent.inputs.fixed_parts import NONE
 from pertinent.inputs.traces.read_trace import read_trace
 from pertinent.inputs.traces.trace import Trace
+from pertinent.models.base import Model
+from pertinent.models.regeneration import PromptModel
 from pertinent.results.explanation import Explanations
 from pertinent.runs.request import default_method
 
@@ -44,19 +47,27 @@ def trace(args: Namespace, *, hops: bool = False) -> int:
     (words["method"],) = load_methods([args.method or default_method("prompt")], args.set)
     model = call_with(args, ModelFlags, model=args.model or DEFAULTS["prompt"]).load()
     output.show(_outline(read))
+    chosen_steps = read.steps[: read.steps.index(step) + 1] if hops else (step,)
+    output.show(_estimate(model, [read.prompt_fields(each) for each in chosen_steps], words))
     if hops:
         result = pertinent.explain_hops(model, read, **chosen, **words)
         output.show(result)
         return conclude(1, output.write(result, result.explanations, title=_title(args, step.name)))
     del chosen["threshold"]
-    prompt = pertinent.Prompt.from_trace(read, **chosen)
-    options = {name: words[name] for name in ("budget", "features")}
-    most = estimate_evaluations(model, prompt, words["method"], **options)
-    output.show(f"{step.name}: at most {most:,} evaluations")
-    explanation: Any = pertinent.explain(model, prompt, **words)
+    explanation: Any = pertinent.explain(model, pertinent.Prompt.from_trace(read, **chosen), **words)
     explanations = Explanations([replace(explanation, id=step.name)])
     output.show_all(explanations)
     return conclude(1, output.write(explanations[0], explanations, title=_title(args, step.name)))
+
+
+def _estimate(model: Model, prompts: Sequence[Mapping[str, Any]], words: Mapping[str, Any]) -> str:
+    """Return the largest numbers of evaluations and, for an endpoint, of requests and tokens."""
+    steps = [pertinent.Prompt(**fields) for fields in prompts]
+    options = {name: words[name] for name in ("budget", "features")}
+    if isinstance(model, PromptModel):
+        return str(pertinent.estimate_requests(model, steps, words["method"], **options))
+    n = sum(estimate_evaluations(model, prompt, words["method"], **options) for prompt in steps)
+    return f"at most {n:,} evaluations"
 
 
 def _title(args: Namespace, step: str) -> str:
