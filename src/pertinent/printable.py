@@ -14,6 +14,9 @@ _VISIBLE = {
     **dict.fromkeys(range(0xD800, 0xE000), _REPLACEMENT),  # lone surrogates, which cannot be printed
 }
 
+_LEAST = 8
+"""Smallest number of characters to show of a text after its name."""
+
 
 def shorten(text: str, most: int) -> str:
     """Return the text, cut to at most `most` characters."""
@@ -23,9 +26,16 @@ def shorten(text: str, most: int) -> str:
 def shorten_name(name: str, most: int) -> str:
     """Return the name, shortened in the middle to at most `most` characters; names often differ at the end.
 
+    The name of a part of a trace, which precedes its text and a colon, is kept if it leaves space.
+
     >>> shorten_name("patch at row 112, column 28", 19)
     'patch at …column 28'
+    >>> shorten_name("search result 12: Bob keeps the map.", 28)
+    'search result 12: Bob … map.'
     """
+    part, colon, text = name.partition(": ")
+    if colon and _LEAST <= most - len(part) - 2 < len(text):
+        return f"{part}: {shorten_name(text, most - len(part) - 2)}"
     end = most // 2
     return name if len(name) <= most else f"{name[: most - end - 1]}…{name[len(name) - end :]}"
 
