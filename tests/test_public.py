@@ -9,11 +9,11 @@ import pertinent
 
 NAMES = [
     "Attacked", "Attacks", "Benchmark", "Cluster", "EarlyStopping", "Evaluation", "Explanation",
-    "ExplanationFolder", "Explanations", "Failure", "Importance", "PerplexityCheck",
+    "ExplanationFolder", "Explanations", "Failure", "Hops", "Importance", "PerplexityCheck",
     "PertinentError", "Prompt",
     "RemovalCheck", "Request", "RequestEstimate", "Sanity", "Service", "Stability", "StudyReport", "Text",
     "adapt", "attack_radius", "benchmark", "check_removal", "compare", "create_study",
-    "estimate_requests", "evaluate", "explain",
+    "estimate_requests", "evaluate", "explain", "explain_hops",
     "explain_iter", "fit", "list_methods", "list_metrics", "list_removals", "load",
     "load_explainer", "merge", "neighbour_stability", "read",
     "report_study", "sanity", "save_report",

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.figure import Figure
 
 from experiments.language_models.measuring import PLAN
 from experiments.shared.intervals import difference, interval, show, verdict
 from experiments.shared.pages import MISSING, table
 from pertinent.array_types import Floats
+from pertinent.stats import Interval
 
 OURS = "bayesian-regression"
 
@@ -36,17 +39,18 @@ class Results:
             rows.append([task, str(n), f"{sentences:.1f}", f"{right / n:.0%}"])
         return table(["task", "prompts", "sentences", "answered as expected"], rows)
 
-    def table(self, measure: str, form: str, examples: Sequence[dict[str, Any]]) -> str:
+    def table(self, measure: str, form: str, examples: Sequence[dict[str, Any]], *, bold: bool = True) -> str:
         """Return a measure by method and budget, with 95% intervals; the largest of each budget in bold."""
-        columns = [self.column(measure, budget, form, examples) for budget in PLAN.budgets]
+        columns = [self.column(measure, budget, form, examples, bold=bold) for budget in PLAN.budgets]
         rows = [[code(name), *cells] for name, *cells in zip(self.methods, *columns, strict=True)]
         return table(["method", *map(str, PLAN.budgets)], rows)
 
-    def column(self, measure: str, budget: int, form: str, examples: Sequence[dict[str, Any]]) -> list[str]:
+    def column(
+        self, measure: str, budget: int, form: str, examples: Sequence[dict[str, Any]], *, bold: bool
+    ) -> list[str]:
         """Return the cells of a budget; a method that could explain less than 90% of examples has none."""
-        values = [values_of(examples, name, budget, measure) for name in self.methods]
-        means = [interval(row) if len(row) and np.isnan(row).mean() <= 0.1 else None for row in values]
-        best = max((one.mean for one in means if one is not None), default=np.nan)
+        means = [self.mean(examples, name, budget, measure) for name in self.methods]
+        best = max((one.mean for one in means if one is not None), default=np.nan) if bold else np.inf
         cells = []
         for one in means:
             text = show(one, form)
@@ -54,6 +58,32 @@ class Results:
                 text = "**{}** {}".format(*text.split(" ", 1))
             cells.append(text)
         return cells
+
+    def mean(
+        self, examples: Sequence[dict[str, Any]], name: str, budget: int, measure: str
+    ) -> Interval | None:
+        """Return the mean of a measure; ``None`` if less than 90% of the examples have it."""
+        values = values_of(examples, name, budget, measure)
+        return interval(values) if len(values) and np.isnan(values).mean() <= 0.1 else None
+
+    def picture(self) -> Figure:
+        """Return the datamodeling score by number of evaluations."""
+        figure, axes = plt.subplots(figsize=(8.0, 4.0), layout="constrained")
+        for i, name in enumerate(self.methods):
+            means = [self.mean(self.examples, name, budget, "lds") for budget in PLAN.budgets]
+            drawn = [(b, one.mean) for b, one in zip(PLAN.budgets, means, strict=True) if one is not None]
+            if len(drawn) < 2 or drawn[0][1] < 0:
+                continue
+            width = 2.5 if name == OURS else 1.0
+            style = {"marker": "o", "markersize": 3, "linewidth": width, "color": f"C{i % 10}"}
+            line = "-" if i < 10 else "--"
+            axes.plot(*zip(*drawn, strict=True), label=name, linestyle=line, **style)
+        axes.set_xscale("log", base=2, subs=())
+        axes.set_xticks(PLAN.budgets, [str(budget) for budget in PLAN.budgets])
+        axes.set_xlabel("evaluations")
+        axes.set_ylabel("linear datamodeling score")
+        figure.legend(fontsize=8, loc="outside right upper")
+        return figure
 
     def differences(self) -> str:
         """Return the paired differences in LDS of the default method to each other method."""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pertinent.api.estimate import RequestEstimate, estimate_requests
     from pertinent.api.evaluate import compare, evaluate
     from pertinent.api.explain import explain, explain_iter
+    from pertinent.api.explain_hops import explain_hops
     from pertinent.app.serve import serve
     from pertinent.app.serve_study import serve_study
     from pertinent.cluster.cluster import Cluster
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from pertinent.results.explanation import Explanation, Explanations
     from pertinent.results.explanation_folder import ExplanationFolder
     from pertinent.results.failures import Failure
+    from pertinent.results.hops import Hops
     from pertinent.results.importance import Importance
     from pertinent.runs.file_store import merge
     from pertinent.runs.request import Request
@@ -55,6 +57,7 @@ _NAMES = {
     "api.estimate": "RequestEstimate estimate_requests",
     "api.evaluate": "compare evaluate",
     "api.explain": "explain explain_iter",
+    "api.explain_hops": "explain_hops",
     "runs.request": "Request",
     "runs.service": "Service",
     "runs.file_store": "merge",
@@ -86,6 +89,7 @@ _NAMES = {
     "results.explanation": "Explanation Explanations",
     "results.explanation_folder": "ExplanationFolder",
     "results.failures": "Failure",
+    "results.hops": "Hops",
     "results.importance": "Importance",
     "study.create": "create_study",
     "study.report": "StudyReport report_study",
@@ -97,6 +101,7 @@ _HOME = {name: f"pertinent.{module}" for module, names in _NAMES.items() for nam
 
 __all__ = ["adapt", "attack_radius", "benchmark", "check_removal", "compare", "create_study"]
 __all__ += ["estimate_requests", "evaluate"]
+__all__ += ["Hops", "explain_hops"]
 __all__ += ["explain", "explain_iter", "fit", "list_methods", "list_metrics", "list_removals", "load"]
 __all__ += ["load_explainer", "merge", "neighbour_stability", "read", "report_study", "sanity", "save_report"]
 __all__ += ["sensitivity", "serve", "serve_study", "stability", "train", "wrap", "wrap_endpoint"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from pertinent.explainers import single_effects
 from pertinent.explainers.single_effects import PRIORS, SingleEffects, fit
 from pertinent.testing.games import RecordedGame, play
 
@@ -43,7 +44,8 @@ def plain(masks, y, n_effects, steps=50):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_scores_are_those_of_the_plain_version(seed):
+def test_scores_are_those_of_the_plain_version(seed, monkeypatch):
+    monkeypatch.setattr(single_effects, "RATIOS", (0.0,))  # no small effects
     rng = np.random.default_rng(seed)
     masks = rng.random((40, 8)) < 0.5
     y = masks @ np.array([3.0, 0, 0, -1.5, 0, 0, 0, 0]) + 0.3 * rng.standard_normal(40)
@@ -109,3 +111,14 @@ def test_features_that_are_never_removed_and_constant_answers():
     found = fit(masks, np.full((10, 1), 3.0), 2)
     np.testing.assert_allclose(found.mean, 0.0, atol=1e-6)
     assert np.isfinite(found.deviation).all()
+
+
+def test_standard_errors_cover_small_effects():
+    inside = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        masks, effects = rng.random((20, 12)) < 0.5, rng.standard_normal(12)
+        y = masks @ effects + 0.5 * rng.standard_normal(20)
+        found = fit(masks, y[:, None], 5)
+        inside.append(np.abs(found.mean[:, 0] - effects) <= 1.96 * found.deviation[:, 0])
+    assert np.mean(inside) >= 0.85

@@ -9,6 +9,7 @@ from pertinent.config.settings import Count, checked
 from pertinent.errors import ModelError
 from pertinent.explainers.base import DEFAULT_BUDGET, Explainer, plan_budget
 from pertinent.inputs.base import Input
+from pertinent.models.base import Model
 from pertinent.models.regeneration import PromptModel
 from pertinent.runs.explanation_steps import REPEATED
 from pertinent.runs.model_names import load_or_wrap
@@ -91,8 +92,20 @@ def estimate_requests(
     return RequestEstimate(evaluations, requests, tokens)
 
 
+def estimate_evaluations(
+    model: Model, prompt: Any, method: Explainer, *, budget: int | None = None, features: Any = None
+) -> int:
+    """Return the largest number of evaluations of an explanation of one input."""
+    if isinstance(model, PromptModel):
+        return _evaluations(method, budget, model.outline(prompt, features))
+    return _planned(method, budget, model.prepare(prompt, features))
+
+
 def _evaluations(explainer: Explainer, budget: int | None, input: Input) -> int:
-    """Return the largest number of distinct masks that are evaluated."""
-    n = input.n_features
-    planned = budget or DEFAULT_BUDGET if input.levels else plan_budget(explainer, budget, n)
+    """Return the largest number of distinct masks that are evaluated by a model without gradients."""
+    n, planned = input.n_features, _planned(explainer, budget, input)
     return min(planned, 2**n) if n < 40 else planned
+
+
+def _planned(explainer: Explainer, budget: int | None, input: Input) -> int:
+    return budget or DEFAULT_BUDGET if input.levels else plan_budget(explainer, budget, input.n_features)

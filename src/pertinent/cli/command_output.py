@@ -19,6 +19,7 @@ from pertinent.printable import visible
 from pertinent.results.base import Result, check_suffix
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanations
+from pertinent.results.hops import Hops
 from pertinent.study.report import StudyReport
 
 Failed = tuple[str, str]
@@ -208,7 +209,8 @@ class CommandOutput:
             "--plot": ("Plot", self.plot, plot),
         }
         if explanations is not None and len(explanations):
-            report = partial(pertinent.save_report, explanations, title=title, evaluation=evaluation)
+            reported = result if isinstance(result, Hops) else explanations
+            report = partial(pertinent.save_report, reported, title=title, evaluation=evaluation)
             save = (lambda _: None) if self.out_by_function else explanations.save
             writers["--out"] = "Saved", self.out, save
             writers["--html"] = "Report", self.html, partial(report, by_class=self.by_class)

@@ -13,6 +13,7 @@ POSITIONAL = {
     "inputs": ("[TEXT …]", ""),
     "explanations": ("FILE", "a file written by `pertinent explain --out`"),
     "files": ("FILE …", "the files of all shards, written by `pertinent explain --shard --out`"),
+    "trace": ("FILE", "a trace: messages with tool calls, or an export of spans, in JSON or JSON lines"),
     "study": ("FOLDER", "a folder written by `pertinent study create`"),
 }
 """Parameters that are positional arguments, with metavar and help."""
@@ -84,6 +85,7 @@ _ANSWERS = ("answer", "rather_than", "source", "fixed", "chat")
 
 COMMANDS = {
     "explain": Command("explain", "verbs:explain", _REPORT, defaults={"metrics": DEFAULT_METRICS}),
+    "trace": Command("explain_hops", "traces:trace", _TABLE, ("", "how to explain")),
     "compare": Command("compare", "verbs:compare", _REPORT, ("what to explain", "how to compare")),
     "evaluate": Command("evaluate", "verbs:evaluate", _TABLE, ("", "how to measure")),
     "merge": Command("merge", "verbs:merge", ("quiet",), ("", "what to write"), required=("out",)),

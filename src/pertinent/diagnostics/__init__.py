@@ -14,6 +14,7 @@ from pertinent.results.attack_results import Attacks
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanations
 from pertinent.results.explanation_folder import ExplanationFolder
+from pertinent.results.hops import Hops
 from pertinent.results.importance import Importance
 
 __all__ = ["Diagnostic", "diagnostics", "read"]
@@ -41,7 +42,7 @@ def read(path: str | Path) -> Any:
     file_format, kind = plain.get("format"), plain.get("kind")
     if file_format == Diagnostic.file_format() and kind in diagnostics:
         return diagnostics.get(str(kind)).read(path)
-    for cls in (Attacks, Evaluation, Explanations, Importance):
+    for cls in (Attacks, Evaluation, Explanations, Hops, Importance):
         if file_format == cls.file_format():
             return cls.read(path)
     raise FileError(

@@ -18,11 +18,8 @@ from pertinent.outputs import TINY
 PRIORS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 """Candidate prior variances of an effect, as multiples of the response's variance; the first is never 0."""
 
-RATIOS = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3)
+RATIOS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 """Candidate variances of the many small effects, as multiples of the noise."""
-
-MORE_LIKELY = 2.0
-"""Smallest gain in log-likelihood, in nats, for which small effects are kept."""
 
 MAX_STEPS, TOLERANCE = 50, 1e-3
 """Largest number of fitting steps, and largest change of coefficients (in deviations) at convergence."""
@@ -38,9 +35,9 @@ class SingleEffects(Explainer):
     The first mask keeps everything; the others are random halves, chosen so that they determine a linear
     model well (a D-optimal design). Each of the L single effects has one feature γ and one size β. θ holds
     many small effects, normal with a common variance. Iterative Bayesian stepwise selection computes the
-    posterior; the variances of β, θ and the noise maximise the likelihood. Scores are posterior means, and
-    standard errors are the posterior standard deviations of the single effects. If the output has log-odds,
-    they are the default scale, as in `context-cite`.
+    posterior; the variances of β and the noise maximise the likelihood, and that of θ is averaged over by
+    likelihood. Scores are posterior means, and standard errors are posterior standard deviations. If the
+    output has log-odds, they are the default scale, as in `context-cite`.
 
     Parameters
     ----------
@@ -51,8 +48,7 @@ class SingleEffects(Explainer):
 
     Note
     ----
-    The first effect never vanishes, so there always is a best feature. Small effects are dropped unless they
-    make the answers much more likely. Both help with few masks. Wang et al. have no small effects.
+    The first effect never vanishes, so there always is a best feature. Wang et al. have no small effects.
     """
 
     paper = "Wang, Sarkar, Carbonetto & Stephens 2020, Alg. 1"
@@ -85,14 +81,15 @@ class Effects:
         Probability (effects, features, columns) that the effect belongs to the feature.
     size, variance
         Mean and variance of the effect if it belongs to the feature.
-    small
-        Small effects (features, columns).
+    small, small_variance
+        Means and variances of the small effects (features, columns).
     """
 
     share: Floats
     size: Floats
     variance: Floats
     small: Floats
+    small_variance: Floats
 
     @property
     def mean(self) -> Floats:
@@ -101,9 +98,9 @@ class Effects:
 
     @property
     def deviation(self) -> Floats:
-        """Return the standard deviations of the single effects' coefficients."""
+        """Return the standard deviations of the coefficients."""
         variances = self.share * (self.size**2 + self.variance) - (self.share * self.size) ** 2
-        return np.asarray(np.sqrt(np.maximum(variances.sum(axis=0), 0.0)))
+        return np.asarray(np.sqrt(np.maximum(variances.sum(axis=0), 0.0) + self.small_variance))
 
 
 def fit(masks: Masks, values: Floats, n_effects: int) -> Effects:
@@ -115,7 +112,7 @@ def fit(masks: Masks, values: Floats, n_effects: int) -> Effects:
     power = np.where(varies, power, 1.0)
     shape = min(n_effects, d), d, y.shape[1]
     share, size, variance = np.full(shape, 1 / d), np.zeros(shape), np.zeros(shape)
-    small, noise, ridge = np.zeros(shape[1:]), spread.copy(), EmpiricalBayesRidge(x)
+    small, noise, ridge = np.zeros(shape[1:]), spread.copy(), AveragedRidge(x)
     for _ in range(MAX_STEPS):
         before = (share * size).sum(axis=0) + small
         residuals = y - x @ before
@@ -125,7 +122,7 @@ def fit(masks: Masks, values: Floats, n_effects: int) -> Effects:
             priors = np.array(PRIORS if effect else PRIORS[1:])[:, None, None] * spread
             share[effect], size[effect], variance[effect] = _single(estimate, noise / power, priors)
             residuals -= x @ (share[effect] * size[effect])
-        small = ridge.fit(residuals + x @ small)
+        small, small_variance = ridge.fit(residuals + x @ small)
         coefficients = (share * size).sum(axis=0) + small
         uncertainty = (share * (size**2 + variance) * power).sum(axis=(0, 1))
         uncertainty -= ((x @ (share * size)) ** 2).sum(axis=(0, 1))
@@ -133,7 +130,7 @@ def fit(masks: Masks, values: Floats, n_effects: int) -> Effects:
         noise = np.maximum((squares + uncertainty) / max(1, n - 1), 1e-6 * spread)
         if (np.abs(coefficients - before) <= TOLERANCE * np.sqrt(spread)).all():
             break
-    return Effects(share, size, variance, small)
+    return Effects(share, size, variance, small, small_variance)
 
 
 def _single(estimate: Floats, error: Floats, priors: Floats) -> tuple[Floats, Floats, Floats]:
@@ -151,21 +148,28 @@ def _single(estimate: Floats, error: Floats, priors: Floats) -> tuple[Floats, Fl
     return share / share.sum(axis=0), shrink * estimate, shrink * error
 
 
-class EmpiricalBayesRidge:
-    """A ridge regression on fixed masks with a maximum-likelihood penalty; it may drop all effects."""
+class AveragedRidge:
+    """A ridge regression on fixed masks, averaged over penalties by their likelihood."""
 
     def __init__(self, x: Floats) -> None:
         self.left, self.values, self.right = np.linalg.svd(x, full_matrices=False)
         self.n = len(x)
+        ratios = np.array(RATIOS)[:, None]
+        self.powers = 1 + ratios * self.values**2
+        self.scales = ratios * self.values / self.powers
+        self.variances = ratios - (ratios * self.values * self.scales) @ self.right**2
 
-    def fit(self, y: Floats) -> Floats:
-        """Return the coefficients (features, columns)."""
+    def fit(self, y: Floats) -> tuple[Floats, Floats]:
+        """Return the coefficients (features, columns) and their posterior variances."""
         projected = self.left.T @ y
         remainder = np.maximum((y**2).sum(axis=0) - (projected**2).sum(axis=0), 0.0)
-        weight = 1 + np.array(RATIOS)[:, None] * self.values**2
-        noise = ((projected**2)[None] / weight[..., None]).sum(axis=1) + remainder
-        likelihood = -0.5 * np.log(weight).sum(axis=1)[:, None] - 0.5 * (self.n - 1) * np.log(noise + TINY)
-        likelihood[0] += MORE_LIKELY
-        ratio = np.array(RATIOS)[likelihood.argmax(axis=0)]
-        scale = ratio * self.values[:, None] / (1 + ratio * self.values[:, None] ** 2)
-        return np.asarray(self.right.T @ (scale * projected))
+        squares = ((projected**2)[None] / self.powers[..., None]).sum(axis=1) + remainder
+        likelihood = -0.5 * np.log(self.powers).sum(axis=1)[:, None] - 0.5 * (self.n - 1) * np.log(
+            squares + TINY
+        )
+        weights = np.exp(likelihood - likelihood.max(axis=0))
+        weights /= weights.sum(axis=0)
+        means = np.einsum("rd,sr,rc->sdc", self.right, self.scales, projected)
+        mean = (weights[:, None] * means).sum(axis=0)
+        variances = self.variances[..., None] * (squares / max(1, self.n - 1))[:, None] + (means - mean) ** 2
+        return mean, (weights[:, None] * variances).sum(axis=0)

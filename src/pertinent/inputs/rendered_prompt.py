@@ -196,6 +196,11 @@ class PromptInput(TextInput):
         return (f"Held fixed: “{shorten(held, 80)}” (fixed='none' explains it too).",) if held else ()
 
     @property
+    def names_of_parts(self) -> tuple[str, ...]:
+        """Return the name of each feature that is a part of a trace; empty for other features."""
+        return self.text.names if self.granularity == "parts" else ()
+
+    @property
     def search_text(self) -> str:
         """Return the whole prompt."""
         return "".join(self.text.segments)

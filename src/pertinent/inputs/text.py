@@ -133,6 +133,11 @@ class TextInput(Input):
     kind: ClassVar[str] = "text"
     has_words = True
 
+    @property
+    def names_of_parts(self) -> tuple[str, ...]:
+        """Return a name for each feature, if features have names apart from their characters."""
+        return ()
+
     @cached_property
     def token_counts(self) -> Floats:
         """Count the tokens of each feature; the last entry counts the fixed tokens."""

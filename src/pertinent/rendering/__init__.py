@@ -12,6 +12,7 @@ _FUNCTIONS = {
     "Explanations": "explanation.show_all",
     "ByClass": "explanation.show_by_class",
     "Importance": "importance.show",
+    "Hops": "hops.show",
     "Evaluation": "tables.show_evaluation",
     "Attacks": "tables.show_attacks",
     "Diagnostic": "tables.show_diagnostic",

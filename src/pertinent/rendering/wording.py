@@ -18,6 +18,7 @@ from pertinent.outputs.log_likelihoods import CONTRAST, PER_TOKEN
 from pertinent.printable import shorten_name, visible
 from pertinent.rendering.colours import shares
 from pertinent.results.explanation import Explanation, most_likely
+from pertinent.results.hops import Hops
 
 FEW_CLASSES = 10
 _UNMEASURABLE = 1e-6
@@ -296,3 +297,15 @@ def _detail(value: float | str) -> str:
 
 def _duration(seconds: float) -> str:
     return f"{1000 * seconds:.3g} ms" if seconds < 1 else f"{seconds:,.1f} s"
+
+
+def hops_notes(hops: Hops) -> list[str]:
+    """Return the steps without clear causes and those that were not used, and the notes on the trace."""
+    notes = []
+    explained = dict.fromkeys(hop.step for hop in hops.hops)
+    if unclear := [step for step in explained if not hops.hops_of(step)]:
+        notes.append(f"No part has a clear positive effect on {', '.join(unclear)}: increase the budget.")
+    if unused := hops.unused:
+        few = f"{hops.target} does not depend on {', '.join(unused)} (shares below {hops.threshold:.0%})."
+        notes.append(f"{few[:1].upper()}{few[1:]}")
+    return [*notes, *hops.notes]

@@ -45,7 +45,12 @@ def test_messages_are_divided_into_parts_that_people_recognise():
 @pytest.mark.parametrize("spans", [openinference(), openinference(nested=True), otlp(openinference())])
 def test_openinference_spans(spans):
     prompt = Prompt.from_trace(spans)
-    assert [part.name for part in prompt.parts] == ["system prompt", "user turn 1", *RETRIEVED, "user turn 2"]
+    assert [part.name for part in prompt.parts] == [
+        "system prompt",
+        "user turn, part 1",
+        *RETRIEVED,
+        "user turn, part 2",
+    ]
     assert [part.text for part in prompt.parts if part.name in RETRIEVED] == CHUNKS
     assert prompt.answer == "Bob"
     assert prompt.messages[1]["content"] == RAG

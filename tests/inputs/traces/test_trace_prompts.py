@@ -76,7 +76,7 @@ def test_features_are_named_and_the_strongest_is_the_right_chunk():
     again = pertinent.Explanation.from_dict(e.to_dict())
     assert again.features == e.features
     assert again.input.text.names == e.input.text.names
-    assert "retrieved chunk 2" in e.to_html()
+    assert "[retrieved chunk 2] </span>" in e.to_html()
     free = pertinent.explain(model, Prompt.from_trace(openinference(), fixed="none"), "leave-one-out")
     assert sum("user turn" in name for name in free.features) == 2
     finer = pertinent.explain(model, Prompt.from_trace(openinference()), "leave-one-out", features="words")

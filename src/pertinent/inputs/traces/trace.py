@@ -21,6 +21,9 @@ StepKind: TypeAlias = Literal["reasoning", "tool call", "answer"]
 _CALL = re.compile(r"\s*([\w.:-]+)\((.*)\)\s*", re.DOTALL)
 _MEMORY = ("memory", "memories")
 
+_AROUND = ("system prompt", "user turn")
+"""Names of the text around chunks and memory in a message."""
+
 
 @dataclass(frozen=True)
 class Step:
@@ -118,6 +121,10 @@ class Trace:
             raise SettingError(f"`step` must be one of {listed}, got {step}.")
         return self.steps[step]
 
+    def parts_before(self, step: Step) -> list[TracePart]:
+        """Return the parts that the assistant had read or written before a step."""
+        return [part for part in self.parts if (part.message, part.end) <= (step.message, step.start)]
+
     def prompt_fields(self, step: Step, rather_than: Any = None) -> dict[str, Any]:
         """Return the fields of the prompt before a step, with the step as the answer.
 
@@ -127,11 +134,7 @@ class Trace:
         before = str(message.get("content") or "")[: step.start]
         messages = [*self.messages[: step.message], *([_assistant(before)] if before.strip() else [])]
         is_call = step.kind == "tool call"
-        parts = [
-            part
-            for part in self.parts
-            if part.message < step.message or (part.message == step.message and part.end <= step.start)
-        ]
+        parts = self.parts_before(step)
         last = max((part.message for part in parts if part.is_request), default=-1)
         held = [replace(part, held=part.is_request and part.message == last) for part in parts]
         chosen = held if any(not part.held for part in held) else parts
@@ -246,10 +249,19 @@ def _numbered(names: Sequence[str]) -> list[str]:
 def _parts(turns: Sequence[_Turn], steps: Sequence[Step], chunks: Sequence[str]) -> Iterator[TracePart]:
     """Yield the parts of all messages, in order, with different names."""
     callers = _callers(turns, steps)
+    n_turns = Counter(turn.message["role"] for turn in turns)
+    turn_numbers = Counter[str]()
     parts: list[TracePart] = []
     for index, turn in enumerate(turns):
-        for name, span, is_request in _divided(turn, callers.get(index, ("", ""))[0], chunks):
-            call = callers.get(index, ("", ""))[1]
+        role, (tool, call) = turn.message["role"], callers.get(index, ("", ""))
+        turn_numbers[role] += 1
+        divided = list(_divided(turn, tool, chunks))
+        around = [span for kind, span, _ in divided if kind in _AROUND]
+        for kind, span, is_request in divided:
+            name = kind
+            if kind in _AROUND:
+                name += f" {turn_numbers[role]}" if n_turns[role] > 1 else ""
+                name += f", part {around.index(span) + 1}" if len(around) > 1 else ""
             text = turn.text[slice(*span)]
             parts.append(TracePart(index, *span, name, text=text, is_request=is_request, call=call))
     names = _numbered([part.name for part in parts])

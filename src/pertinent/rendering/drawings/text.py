@@ -41,13 +41,15 @@ _NOTABLE = 0.1
 class TextSpan:
     """Characters of a segment and the features that cover them, if any.
 
-    `unread` marks words that the model did not read, such as those lost to truncation.
+    `unread` marks words that the model did not read, such as those lost to truncation. A label is the name of
+    the next part of a trace, which is not in the text.
     """
 
     segment: int
     text: str
     features: tuple[int, ...] = ()
     unread: bool = False
+    is_label: bool = False
 
     def strongest(self, explanation: Explanation) -> int | None:
         """Return the feature with the largest magnitude, which determines the shade."""
@@ -137,6 +139,8 @@ class TextDrawing(Drawing):
                     marks += Markup(' style="--share:{:.0f}%{}"').format(100 * abs(share), shades)
                 if is_clickable:
                     marks += Markup(' data-features="{}"').format(" ".join(map(str, span.features)))
+            elif span.is_label:
+                marks = Markup(' class="quiet template"')
             elif span.unread:
                 marks = Markup(' class="unread"')
             elif self.joins_segments and not text.removable(span.segment):
@@ -199,7 +203,7 @@ def folds(strongest: list[int | None], panel: Panel) -> dict[int, int]:
 
 
 def spans_of(input: TextInput) -> Iterator[TextSpan]:
-    """Yield the spans of every segment in order; joined, they are the text.
+    """Yield the spans of every segment in order; joined without labels, they are the text.
 
     Tokens that share characters (the bytes of an emoji) form one span, and a token without characters joins
     its neighbour.
@@ -213,6 +217,9 @@ def spans_of(input: TextInput) -> Iterator[TextSpan]:
                 between = text[position:start]
                 yield TextSpan(segment, between, unread=unread and not between.isspace())
             if features:
+                if input.names_of_parts:
+                    name = input.names_of_parts[features[0]]
+                    yield TextSpan(segment, f"[{name}] ", is_label=True)
                 yield TextSpan(segment, text[start:end], features)
             position = end
 
@@ -251,7 +258,8 @@ def _shade_segments(panel: Panel, joined: bool) -> Iterator[list[RenderableType]
     texts = [Text(style=DARK.ink) for _ in range(1 if joined else len(input.text.segments))]
     for span in spans_of(input):
         feature = span.strongest(panel.explanation)
-        style = Style(dim=span.unread or not input.text.removable(span.segment), strike=span.unread)
+        is_fixed = span.is_label or not input.text.removable(span.segment)
+        style = Style(dim=span.unread or is_fixed, strike=span.unread)
         if feature is not None:
             marked, share = bool(panel.marked[list(span.features)].any()), panel.share[feature]
             colour = shade(share, DARK) if abs(share) >= _PLAIN_BELOW else None

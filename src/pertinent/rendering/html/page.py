@@ -23,12 +23,14 @@ from pertinent.rendering.colours import Look
 from pertinent.rendering.drawings import drawing_of
 from pertinent.rendering.html import Markup, from_template, read_asset, style
 from pertinent.rendering.html.explanation import card, failure_list
+from pertinent.rendering.html.hops import hops_card
 from pertinent.rendering.html.importance import importance_card
 from pertinent.rendering.html.svg import swarm_card
 from pertinent.rendering.html.tables import evaluation_card
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.failures import Failure
+from pertinent.results.hops import Hops
 
 
 @checked
@@ -47,7 +49,7 @@ def save_report(
     Parameters
     ----------
     explanations
-        One or several explanations, or an evaluation that contains them.
+        One or several explanations, or an evaluation or `Hops` that contain them.
     path
         HTML file to write atomically.
     title
@@ -89,13 +91,16 @@ def report(
     """Return the page that `save_report` writes."""
     items = explanations
     failures: list[Failure] = []
+    summary = Markup()
     if isinstance(items, Evaluation):
         evaluation, items = items, items.explanations
+    if isinstance(items, Hops):
+        summary, items = hops_card(items), items.explanations
     if isinstance(items, Explanations):
         failures += items.failures
     every = [items] if isinstance(items, Explanation) or not isinstance(items, Iterable) else list(items)
     if not all(isinstance(e, Explanation) for e in every):
-        raise InputError("`explanations` must be one or several explanations, or an evaluation.")
+        raise InputError("`explanations` must be one or several explanations, an evaluation or hops.")
     if evaluation is not None:
         failures += [failure for failure in evaluation.failures if failure not in failures]
         every = _with_measures(every, evaluation)
@@ -114,7 +119,7 @@ def report(
             script_digest=b64encode(sha256(script.encode()).digest()).decode(),
             inputs=inputs,
             count=_count(inputs),
-            summary=evaluation_card(evaluation) if evaluation is not None and evaluation.rows else "",
+            summary=evaluation_card(evaluation) if evaluation is not None and evaluation.rows else summary,
             importance=_importance(every, groups),
             failures=failure_list(failures),
             sections=((i, _section(i, look, by_class=by_class)) for i in inputs),
