@@ -26,7 +26,6 @@ from pertinent.models.completions import Completions, NoLogProbabilities
 from pertinent.models.endpoint_client import EndpointClient, KeyRefused, NotSpoken
 from pertinent.models.endpoint_usage import KeptAnswers, Usage
 from pertinent.models.regeneration import PromptModel, RegeneratingModel, Writer
-from pertinent.models.request_pool import RequestPool
 from pertinent.outputs import LogLikelihoods, Scale
 from pertinent.outputs.log_likelihoods import PER_TOKEN, scaled_columns
 from pertinent.removals.base import Rows
@@ -218,7 +217,6 @@ class EndpointWriter(Writer):
         self.speaker = speaker
         self.max_new_tokens: int = max_new_tokens
         self.temperature = temperature
-        self._pool = RequestPool(speaker.client.in_flight)
 
     def identity(self) -> tuple[object, ...]:
         """Return the address, the model's name, the length limit of answers and the temperature."""
@@ -244,7 +242,7 @@ class EndpointWriter(Writer):
 
     def start(self, prompts: Sequence[RenderedPrompt], *, fresh: bool = False) -> Answer:
         """Start to send one request per prompt."""
-        return self._pool.start(partial(self._write, fresh=fresh), prompts)
+        return self.speaker.client.pool.start(partial(self._write, fresh=fresh), prompts)
 
     def _write(self, prompt: RenderedPrompt, *, fresh: bool) -> str:
         return self.speaker.write(prompt, self.max_new_tokens, self.temperature, fresh=fresh)
@@ -266,7 +264,6 @@ class EndpointModel(PromptModel):
         self.output = LogLikelihoods(PER_TOKEN) if length_normalised else LogLikelihoods()
         in_flight = self.completions.client.in_flight
         self.first_batch = self.largest_batch = 8 * in_flight
-        self._pool = RequestPool(in_flight)
 
     def identity(self) -> object:
         """Return the address, the model's name, and how answers are scored."""
@@ -315,7 +312,7 @@ class EndpointModel(PromptModel):
     def _submit(self, rows: Sequence[Rows], *, fresh: bool) -> Answer:
         parts: list[Any] = list(rows)
         prompts = [prompt for part in parts for prompt in part]
-        answer = self._pool.start(partial(self._row, fresh=fresh), prompts)
+        answer = self.completions.client.pool.start(partial(self._row, fresh=fresh), prompts)
 
         def outputs() -> Floats:
             columns = answer.outputs()

@@ -19,6 +19,7 @@ from pertinent._optional import optional
 from pertinent.errors import FileError, InputError, ModelError, SettingError, require
 from pertinent.inputs.chat_messages import iterate_texts
 from pertinent.models.endpoint_usage import KeptAnswers, Usage
+from pertinent.models.request_pool import RequestPool
 from pertinent.printable import shorten
 
 logger = logging.getLogger(__name__)
@@ -83,6 +84,8 @@ class EndpointClient:
         Requests and tokens used, and the cap on tokens.
     kept
         Answers to earlier requests.
+    pool
+        Threads that send requests.
     """
 
     url: str
@@ -93,12 +96,14 @@ class EndpointClient:
     timeout: float
     usage: Usage = field(default_factory=Usage, compare=False)
     kept: KeptAnswers = field(default_factory=KeptAnswers, compare=False)
+    pool: RequestPool = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         """Check the settings and open the client."""
         _check_address(self.url, self.key_variable)
         require(self.retries >= 0, "retries", "at least 0", self.retries)
         object.__setattr__(self, "url", self.url.rstrip("/"))
+        object.__setattr__(self, "pool", RequestPool(self.in_flight))
         self._open()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -190,7 +195,7 @@ class EndpointClient:
         state, pause = vars(self), FIRST_PAUSE
         retries = 0 if state["_is_down"] else self.retries
         for tries in range(1, retries + 2):
-            time.sleep(max(0.0, state["_resume_at"] - time.monotonic()))
+            self._sleep_until(state["_resume_at"])
             wait = None
             try:
                 response, body = self._post_once(address, content)
@@ -213,13 +218,19 @@ class EndpointClient:
                 level = logging.WARNING if seconds >= _NOTICEABLE else logging.INFO
                 logger.log(level, "%s: %s. Retrying in %.1f s.", address, reason, seconds)
                 if wait is None:
-                    time.sleep(seconds)
+                    self._sleep_until(time.monotonic() + seconds)
                 else:  # all requests wait
                     state["_resume_at"] = max(state["_resume_at"], time.monotonic() + wait)
                 pause *= 2
         state["_is_down"] = True  # until a request succeeds, others are not retried
         kept = f" {len(self.kept):,} answers are kept: repeat the call to continue." if len(self.kept) else ""
         raise ModelError(f"{address} did not answer after {tries} tries: {reason}.{kept}")
+
+    def _sleep_until(self, end: float) -> None:
+        """Sleep until this time of the monotonic clock; raise an error if the user interrupts the calls."""
+        rest = end - time.monotonic()
+        if rest > 0 and self.pool.interrupted.wait(rest):
+            raise ModelError("The requests were interrupted.")
 
     def _post_once(self, address: str, content: str) -> tuple[Any, bytes]:
         """Return the response to one request and its body."""
