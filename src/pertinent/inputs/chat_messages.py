@@ -36,10 +36,24 @@ def check_message(message: Any) -> None:
             raise _invalid(message)
     elif not isinstance(content, str):
         raise _invalid(message)
+    _check_json(message, "A message")
+
+
+def check_tools(tools: Iterable[Any]) -> None:
+    """Raise an `InputError` unless these are descriptions of tools that JSON can hold."""
+    for tool in tools:
+        if not isinstance(tool, Mapping):
+            raise InputError(
+                f"A tool must be {{'type': 'function', 'function': …}}, but got {safe_repr(tool)}."
+            )
+        _check_json(tool, "A tool")
+
+
+def _check_json(value: Any, what: str) -> None:
     try:
-        json.dumps(message, default=_plain)
+        json.dumps(value, default=_plain)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"A message must consist of texts, numbers, lists and mappings: {error}.") from error
+        raise InputError(f"{what} must consist of texts, numbers, lists and mappings: {error}.") from error
 
 
 def _invalid(message: Any) -> InputError:
@@ -122,14 +136,16 @@ def _describe_calls(message: Message) -> str:
 def call_text(call: Any) -> str:
     """Return a tool call as ``name(arguments)``; empty if it has no name.
 
-    >>> call_text({"function": {"name": "search", "arguments": '{"city": "Rome"}'}})
+    >>> call_text({"function": {"name": "search", "arguments": '{"city":"Rome"}'}})
     'search({"city": "Rome"})'
     """
-    function = call.get("function") if isinstance(call, Mapping) else None
+    parsed = with_parsed_arguments(call)
+    function = parsed.get("function") if isinstance(parsed, Mapping) else None
     if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
         return ""
     arguments = function.get("arguments", "")
-    return f"{function['name']}({arguments if isinstance(arguments, str) else json.dumps(arguments)})"
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    return f"{function['name']}({text})"
 
 
 def index_texts(messages: Sequence[Message], indices: Iterable[Sequence[int]]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import chain
@@ -15,6 +16,7 @@ from pertinent.inputs.chat_messages import (
     IMAGES_FIXED,
     Message,
     check_message,
+    check_tools,
     flatten,
     holds_images,
     index_texts,
@@ -81,6 +83,8 @@ class Prompt:
         Named parts of the messages, whose contents are texts: see `from_trace`. Only they can be removed.
     continues
         Whether the answer continues the last message, which is of the assistant.
+    tools
+        Tools that the model can call, in OpenAI's form, for the chat template or a chat endpoint.
     notes
         Notes for the explanation.
 
@@ -106,6 +110,7 @@ class Prompt:
     chat: bool | None = None
     parts: Sequence[PromptPart] = ()
     continues: bool = False
+    tools: Sequence[Mapping[str, Any]] = ()
     notes: Sequence[str] = ()
 
     def __post_init__(self) -> None:
@@ -116,6 +121,7 @@ class Prompt:
             ("sources", "texts"),
             ("messages", "messages"),
             ("parts", "parts"),
+            ("tools", "tools"),
             ("notes", "texts"),
         ):
             object.__setattr__(self, name, _listed_values(getattr(self, name), name, entries))
@@ -141,10 +147,7 @@ class Prompt:
                 check_message(value)
             elif value is not None:
                 _expect_text(value, name, blank=False)
-        if self.parts and not self.messages:
-            raise InputError("`parts` require `messages`.")
-        if self.continues and (not self.messages or self.messages[-1].get("role") != "assistant"):
-            raise InputError("`continues` requires a last message of the assistant.")
+        self._check_chat()
         self._check_fixed()
         for source in self.sources:
             _expect_text(source, "sources", blank=False)
@@ -155,6 +158,14 @@ class Prompt:
                 raise InputError(
                     f"`template` must contain {field_name} once, got {safe_repr(self.template)}."
                 )
+
+    def _check_chat(self) -> None:
+        for name in ("parts", "tools"):
+            if getattr(self, name) and not self.messages:
+                raise InputError(f"`{name}` require `messages`.")
+        check_tools(self.tools)
+        if self.continues and (not self.messages or self.messages[-1].get("role") != "assistant"):
+            raise InputError("`continues` requires a last message of the assistant.")
 
     def _check_fixed(self) -> None:
         fixed = self.fixed
@@ -379,7 +390,8 @@ class Prompt:
             raise InputError("The messages have no text that can be removed: there is nothing to explain.")
         notes = (*self.notes, *((IMAGES_FIXED,) if holds_images(self.messages) else ()))
         frame, names = index_texts(self.messages, indices), names_of_strings(contents, self.parts)
-        return replace(rendered, frame=frame, names=names, notes=notes)
+        tools = json.dumps([dict(tool) for tool in self.tools], default=dict) if self.tools else ""
+        return replace(rendered, frame=frame, names=names, notes=notes, tools=tools)
 
     def _join(self, contents: Sequence[Content], unit: Unit) -> RenderedPrompt:
         """Return the prompt of these strings, without empty ones."""

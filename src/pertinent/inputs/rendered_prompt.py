@@ -70,6 +70,8 @@ class RenderedPrompt:
         The seed of a sampled answer; ``None`` for a greedy one.
     notes
         Facts about the prompt for the explanation's notes.
+    tools
+        The tools that the model can call as JSON; empty without tools, or if a chat template describes them.
     names
         For each removable segment, the name of its part of a trace; empty without such names.
     """
@@ -91,6 +93,7 @@ class RenderedPrompt:
     answer_seed: int | None = None
     notes: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    tools: str = ""
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -238,7 +241,7 @@ def prompt_input(
         None if tokens is None else tokens.ids,
     ]
     if prompt.frame:
-        content.append(prompt.frame)
+        content += [prompt.frame, prompt.tools] if prompt.tools else [prompt.frame]
     if prompt.alternatives:
         content.append(prompt.alternatives)
     if prompt.span is not None:

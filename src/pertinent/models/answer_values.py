@@ -76,6 +76,11 @@ class AnswerValues:
         self.value = VALUES.get(value, value) if isinstance(value, str) else value
         self.encoder = getattr(encoder, "encode", encoder)
 
+    @property
+    def is_similarity(self) -> bool:
+        """Return whether equal answers have the value 1, as with all values but a user's function."""
+        return self.encoder is not None or self.value in VALUES.values()
+
     def identity(self) -> object:
         """Return the functions that decide the values."""
         return self.name, self.value, self.encoder

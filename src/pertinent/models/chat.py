@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -61,7 +62,7 @@ class ChatCompletions:
             **({} if is_greedy else {"seed": prompt.answer_seed}),
         }
         while True:
-            request = {"messages": prompt.messages, **self._accepted(options)}
+            request = {"messages": prompt.messages, **_tools(prompt), **self._accepted(options)}
             try:
                 return self.client.ask_text(self.address, request, _answer_in_choice, max_tokens, fresh=fresh)
             except RefusedRequest as error:
@@ -85,6 +86,10 @@ class ChatCompletions:
         if "max_tokens" in request and "max_completion_tokens" in error.reason:
             return "max_tokens"
         return next((n for n in ("seed", "temperature") if n in request and n in error.reason), None)
+
+
+def _tools(prompt: RenderedPrompt) -> dict[str, Any]:
+    return {"tools": json.loads(prompt.tools)} if prompt.tools else {}
 
 
 def _answer_in_choice(answer: Mapping[str, Any]) -> str:
@@ -123,7 +128,7 @@ class OllamaChat:
         if not is_greedy:
             options["seed"] = prompt.answer_seed
         messages = [_for_ollama(message) for message in prompt.messages]
-        request = {"messages": messages, "stream": False, "options": options}
+        request = {"messages": messages, **_tools(prompt), "stream": False, "options": options}
         return self.client.ask_text(
             self.address,
             request,

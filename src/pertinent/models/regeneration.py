@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pertinent.array_types import Array
-from pertinent.errors import InputError, require
+from pertinent.errors import InputError, require, safe_repr
 from pertinent.inputs.base import Features
 from pertinent.inputs.modality import modality_named
 from pertinent.inputs.prompt import Prompt
@@ -20,8 +20,12 @@ from pertinent.models.answer_values import AnswerValues, Value
 from pertinent.models.base import Answer, Model, answer_now
 from pertinent.models.endpoint_usage import Usage
 from pertinent.outputs import PlainValues
+from pertinent.printable import shorten
 from pertinent.removals.base import Removal, Rows
 from pertinent.removals.repeated_rows import RepeatedRows
+
+_SIMILAR = 0.5
+"""Smallest similarity of the model's new answer to the explained answer without a note."""
 
 
 class Writer(ABC):
@@ -164,6 +168,19 @@ class RegeneratingModel(PromptModel):
         if prompt.span is not None:
             raise InputError("`span` applies only to likelihoods: omit it, or omit `value`.")
         return replace(prompt, notes=(*prompt.notes, self.note)) if self.note else prompt
+
+    def answer_notes(self, prompt: RenderedPrompt) -> Iterable[str]:
+        """Return a note if the model now answers the whole prompt with less than half the value.
+
+        The new answer is kept for the explanation. Random answers and a user's value are not checked.
+        """
+        if prompt.generation or self.samples > 1 or not self.value.is_similarity:
+            return ()
+        (new,) = self.writer.write([prompt])
+        if self.value(prompt.answer, [new])[0] >= _SIMILAR:
+            return ()
+        now = safe_repr(shorten(new, 60))
+        return (f"The model now answers {now}, so the explained answer has little value.",)
 
     def request_cost(self, input: PromptInput) -> tuple[int, int, int]:
         """Return the number of requests to prepare an input and per evaluation, and of tokens per request."""

@@ -8,6 +8,7 @@ import pertinent
 from pertinent import Prompt
 from pertinent.errors import InputError, SettingError
 from tests.inputs.traces.examples import CALL, CHUNKS, MESSAGES, openinference
+from tests.models.lm_server import serving
 
 OTHER = 'search({"what": "key"})'
 
@@ -135,3 +136,30 @@ def test_without_context_the_words_of_the_user_are_features():
     run = [{"role": "user", "content": "Who keeps the map?"}, {"role": "assistant", "content": "Bob"}]
     e = pertinent.explain(pertinent.load("recall"), Prompt.from_trace(run), "leave-one-out")
     assert e.features == ("Who", "keeps", "the", "map", "?")
+
+
+TOOL = {
+    "type": "function",
+    "function": {"name": "search", "parameters": {"type": "object", "properties": {}}},
+}
+
+
+def test_tools_go_to_the_endpoint():
+    with serving() as start:
+        server = start(speaks=("chat",))
+        model = pertinent.wrap_endpoint(server.url, model="tiny", value="overlap", max_new_tokens=3)
+        prompt = Prompt.from_trace({"messages": MESSAGES, "tools": [TOOL]}, "call of search")
+        e = pertinent.explain(model, prompt, "leave-one-out")
+    assert e.details["answer"] == 'search({"what": "map"})'
+    requests = [asked for _, asked in server.asked if len(asked.get("messages", [])) > 1]
+    assert requests
+    assert all(asked["tools"] == [TOOL] for asked in requests)
+    assert any("now answers" in note for note in e.notes)
+
+
+def test_tools_of_spans():
+    spans = openinference()
+    spans[0]["attributes"]["llm.tools.0.tool.json_schema"] = json.dumps(TOOL)
+    assert list(Prompt.from_trace(spans).tools) == [TOOL]
+    with pytest.raises(InputError, match="A tool must"):
+        Prompt(messages=MESSAGES[:2], tools=["search"])

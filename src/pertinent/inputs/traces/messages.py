@@ -168,3 +168,23 @@ def from_json(value: Any) -> Any:
         except (ValueError, RecursionError):
             return value
     return value
+
+
+def read_tools(values: Any) -> tuple[dict[str, Any], ...]:
+    """Return descriptions of tools in OpenAI's form; those in other forms are omitted.
+
+    >>> read_tools([{"tool": {"json_schema": '{"type": "function", "function": {"name": "search"}}'}}])
+    ({'type': 'function', 'function': {'name': 'search'}},)
+    """
+    tools = []
+    listed = from_json(values)
+    for value in listed if isinstance(listed, list) else ():
+        inner = value.get("tool", value) if isinstance(value, Mapping) else None
+        tool = from_json(inner.get("json_schema", inner)) if isinstance(inner, Mapping) else None
+        if isinstance(tool, Mapping) and isinstance(tool.get("name"), str):  # Anthropic, and the flat form
+            described = {key: tool[key] for key in ("name", "description", "parameters") if key in tool}
+            schema = {"parameters": tool["input_schema"]} if "input_schema" in tool else {}
+            tool = {"type": "function", "function": described | schema}
+        if isinstance(tool, Mapping) and isinstance(tool.get("function"), Mapping):
+            tools.append(dict(tool))
+    return tuple(tools)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pertinent.errors import FileError, InputError
-from pertinent.inputs.traces.messages import as_messages, read_messages
+from pertinent.inputs.traces.messages import as_messages, read_messages, read_tools
 from pertinent.inputs.traces.spans import (
     AROUND,
     MODEL,
@@ -36,7 +37,8 @@ def read_trace(source: Any) -> Trace:
     source = list(source) if isinstance(source, tuple) else source
     messages = as_messages(source)
     if messages is not None:
-        return Trace.from_messages(read_messages(_with_answer(source, messages)))
+        tools = read_tools(source.get("tools")) if isinstance(source, Mapping) else ()
+        return replace(Trace.from_messages(read_messages(_with_answer(source, messages))), tools=tools)
     if isinstance(source, Mapping) and not spans_in(source) and ("input" in source or "output" in source):
         return _of_spans([Span(MODEL, "trace", read=source.get("input"), written=source.get("output"))])
     spans = spans_in(source)
@@ -94,7 +96,8 @@ def _of_spans(spans: Sequence[Span]) -> Trace:
         read = [*(as_messages(last.read) or ()), *_written(last)]
         if len(calls) > 1:
             notes.append(f"The trace is the last of {len(calls)} calls of a language model: {last.label}.")
-        return Trace.from_messages(read_messages(read), chunks, notes)
+        trace = Trace.from_messages(read_messages(read), chunks, notes)
+        return replace(trace, tools=read_tools(last.tools))
     around = [span for span in spans if span.kind in (MODEL, AROUND) and isinstance(span.read or 0, str)]
     outer = next((span for span in around if span.kind == MODEL), around[0] if around else None)
     if outer is None or not isinstance(outer.written, str):

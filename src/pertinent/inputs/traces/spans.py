@@ -44,6 +44,8 @@ class Span:
         The messages that a model read and wrote, or the input and output of another operation.
     documents
         Texts of retrieved documents.
+    tools
+        Tools that a model could call.
     """
 
     kind: str
@@ -53,6 +55,7 @@ class Span:
     read: Any = None
     written: Any = None
     documents: Sequence[str] = field(default_factory=tuple)
+    tools: Any = None
 
 
 def is_span(value: Any) -> bool:
@@ -110,7 +113,8 @@ def read_span(raw: Mapping[str, Any]) -> Span:
     documents = _at(attributes, "retrieval", "documents") or _at(attributes, "reranker", "output_documents")
     documents = documents or _at(semantic, "retrieval", "documents")
     texts = documents_in(documents or written) if kind == RETRIEVAL else []
-    return Span(kind, label, name, str(start), from_json(read), from_json(written), texts)
+    tools = _at(attributes, "llm", "tools") or _at(semantic, "tool", "definitions")
+    return Span(kind, label, name, str(start), from_json(read), from_json(written), texts, tools)
 
 
 def _model_messages(attributes: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -139,7 +143,8 @@ def _read_observation(raw: Mapping[str, Any]) -> Span:
     read, written = from_json(raw.get("input")), from_json(raw.get("output"))
     texts = documents_in(written) if kind == RETRIEVAL else []
     start = str(raw.get("startTime") or raw.get("start_time") or "")
-    return Span(kind, f"{recorded} {name!r}", name, start, read, written, texts)
+    tools = read.get("tools") if isinstance(read, Mapping) else None
+    return Span(kind, f"{recorded} {name!r}", name, start, read, written, texts, tools)
 
 
 def documents_in(value: Any) -> list[str]:

@@ -85,12 +85,15 @@ class Trace:
         What the assistant wrote, in order.
     notes
         Notes for the user, such as what was skipped.
+    tools
+        The tools that the model could call, if the trace has them.
     """
 
     messages: tuple[Message, ...]
     parts: tuple[TracePart, ...] = field(repr=False)
     steps: tuple[Step, ...]
     notes: tuple[str, ...] = ()
+    tools: tuple[Mapping[str, Any], ...] = ()
 
     @classmethod
     def from_messages(
@@ -143,6 +146,7 @@ class Trace:
             "answer": _assistant("", message["tool_calls"]) if is_call else step.text,
             "rather_than": _other_answer(rather_than, is_call=is_call),
             "continues": bool(before.strip()),
+            "tools": self.tools,
             "notes": self.notes,
         }
         return fields if len(chosen) == 1 else fields | {"parts": chosen}

@@ -50,7 +50,10 @@ class TransformerWriter(Writer):
             return prompt.render()
         return prompt.render(
             lambda messages: tokenizer.apply_chat_template(
-                messages, tokenize=False, add_generation_prompt=True
+                messages,
+                tools=[dict(tool) for tool in prompt.tools] or None,
+                tokenize=False,
+                add_generation_prompt=True,
             )
         )
 
