@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import pertinent
+from pertinent.models.tokens import relative_positions
 from pertinent.models.torch import devices
 from pertinent.removals import AttentionMask
 from tests import tiny
@@ -72,7 +73,21 @@ def test_local_attention_fails_only_beyond_its_window(caplog):
         np.testing.assert_allclose(logits(model, text, masks), expected, atol=1e-5)
 
 
-def test_relative_positions_fall_back_to_the_padded_form(caplog):
+def test_relative_biases_are_those_of_the_whole_text():
+    model = pertinent.wrap(tiny.pair("mpnet"))
+    before = dict(vars(model.model.mpnet.encoder))
+    for length in (20, 100):
+        assert model.compaction.holds(length)
+        text, masks = tiny.text(length), some_masks(length)
+        expected = padded_by_hand(model, text, masks)
+        np.testing.assert_allclose(logits(model, text, masks), expected, atol=1e-5)
+    given = model.prepare(tiny.text(20))
+    assert model.cost(AttentionMask(), given, np.eye(20, dtype=bool)).tolist() == [3] * 20
+    assert vars(model.model.mpnet.encoder) == before
+
+
+def test_relative_positions_fall_back_to_the_padded_form(caplog, monkeypatch):
+    monkeypatch.setattr(relative_positions, "NEEDED", ("no such method",))
     with caplog.at_level(logging.WARNING):
         model = pertinent.wrap(tiny.pair("mpnet"))
     assert not model.compaction.holds(20)

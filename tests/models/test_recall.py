@@ -152,9 +152,8 @@ def test_it_is_an_object_of_transformers(model):
     assert type(network).__name__ == "LlamaForCausalLM"
     assert tokenizer.chat_template
     again = pertinent.wrap((network, tokenizer), value="overlap")
-    assert pertinent.explain(again, "Ann keeps the key. Who keeps the key? Answer:", budget=64).classes == (
-        "value",
-    )
+    e = pertinent.explain(again, "Ann keeps the key. Who keeps the key? Answer:", budget=64)
+    assert e.classes == ("overlap",)
 
 
 def test_what_it_cannot_do(model):

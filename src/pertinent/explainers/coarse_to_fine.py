@@ -45,9 +45,10 @@ def coarse_to_fine(explainer: Explainer, task: Task, levels: Sequence[Ints]) -> 
     parts = merge_neighbours(levels[0], max_parts(explainer, budgets[0]))
     earlier: Finding | None = None
     described, sampling = [], replace(task.sampling, has_listener=False)
+    facts = replace(task.model, has_gradients=False)  # segments have none
     for number, budget in enumerate(budgets):
         n_parts = int(parts.max()) + 1
-        level_task = replace(task, n_features=n_parts, budget=budget, sampling=sampling)
+        level_task = replace(task, n_features=n_parts, budget=budget, sampling=sampling, model=facts)
         finding = yield from _on_parts(explainer.explain(level_task), parts, explainer.name)
         if finding.scores is None or finding.interactions is not None:
             what = "chooses sets" if finding.scores is None else "scores pairs of features"

@@ -34,6 +34,7 @@ from pertinent.models.tokens.batches import TokenBatch, collate, without_needles
 from pertinent.models.tokens.compaction import Compaction, States, stretch
 from pertinent.models.tokens.hidden_states import HiddenStates
 from pertinent.models.tokens.prefixes import Prefixes
+from pertinent.models.tokens.relative_positions import original_positions
 from pertinent.models.tokens.token_perplexity import prompt_surprises
 from pertinent.models.tokens.tokenize_text import tokenize_text
 from pertinent.models.tokens.windows import Windows
@@ -327,7 +328,9 @@ class TransformerModel(Model):
             options["position_ids"] = positions
         if self.takes("token_type_ids") and "token_type_ids" in self.example:
             options["token_type_ids"] = types
-        return self.head.network(model)(**options)
+        network = self.head.network(model)
+        with original_positions(network, batch.positions, partial(devices.send, device=self.device)):
+            return network(**options)
 
     def _attention_mask(self, attend: Masks, by_bias: bool) -> torch.Tensor:
         """Return a mask, or a bias if possible: transformers inspects a mask, which makes CUDA synchronise.
@@ -388,12 +391,12 @@ class TransformerModel(Model):
         return [*output.hidden_states, *answers]
 
     def _find_position_base(self) -> int | None:
-        """Return the position id of the first token (RoBERTa: pad_id + 1) if there are position ids."""
+        """Return the position id of the first token if there are position ids (RoBERTa: pad_id + 1)."""
         if not self.takes("position_ids"):
             return None
         plain = self.whole_text(12)
         default = self._states(plain)
-        for base in (0, self.pad_id + 1):
+        for base in dict.fromkeys((0, self.pad_id + 1, 2)):  # MPNet: 2
             self._position_base = base
             try:
                 states = self._states(plain)
