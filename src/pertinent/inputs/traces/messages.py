@@ -88,7 +88,10 @@ def _read_message(value: Any) -> Iterator[dict[str, Any]]:
         )
     role, content = ROLES[_role(value)], _ReadContent()
     content.thoughts += [_text(value[key]) for key in _REASONING if value.get(key)]
-    content.calls += [_read_call(call) for call in value.get("tool_calls") or ()]
+    calls = value.get("tool_calls") or []
+    if not isinstance(calls, list | tuple):
+        raise InputError(f"`tool_calls` must be a list, but got {safe_repr(calls)}.")
+    content.calls += map(_read_call, calls)
     for part in _content_parts(value):
         content.add(part)
     yield from content.results

@@ -51,7 +51,7 @@ def _read_file(path: Path) -> Trace:
     """Return the trace in a JSON file, or in a JSON-lines file with one message or span per line."""
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:  # names with null bytes, and texts that are not UTF-8
         raise FileError(f"The trace {str(path)!r} cannot be read: {error}") from error
     try:
         content = json.loads(text)
@@ -70,7 +70,7 @@ def _describe(source: Any) -> str:
     """Return what an unknown value is, for an error message."""
     if isinstance(source, Mapping):
         return f"an object with {', '.join(map(repr, list(source)[:8])) or 'no keys'}"
-    if isinstance(source, Sequence) and source:
+    if isinstance(source, Sequence) and source and not isinstance(source, str):
         return f"a list that begins with {_describe(source[0])}"
     return f"an empty {type(source).__name__}" if source in ([], "") else type(source).__name__
 

@@ -72,8 +72,9 @@ def spans_in(value: Any) -> list[Mapping[str, Any]]:
         if "resourceSpans" in value or "resource_spans" in value:
             return [
                 span
-                for each in value.get("resourceSpans", value.get("resource_spans"))
-                for span in _otlp(each)
+                for resource in _mappings(value, "resourceSpans", "resource_spans")
+                for scope in _mappings(resource, "scopeSpans", "scope_spans")
+                for span in _mappings(scope, "spans")
             ]
         for key in ("observations", "spans", "data"):
             if isinstance(value.get(key), list):
@@ -86,9 +87,10 @@ def spans_in(value: Any) -> list[Mapping[str, Any]]:
     return []
 
 
-def _otlp(resource: Any) -> Iterable[Mapping[str, Any]]:
-    for scope in resource.get("scopeSpans", resource.get("scope_spans", ())):
-        yield from scope.get("spans", ())
+def _mappings(value: Any, *keys: str) -> list[Mapping[str, Any]]:
+    """Return the mappings in the list under one of these keys, if there is one."""
+    listed = next((value[key] for key in keys if key in value), None) if isinstance(value, Mapping) else None
+    return [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else []
 
 
 def read_span(raw: Mapping[str, Any]) -> Span:
@@ -180,7 +182,8 @@ def _plain_attributes(attributes: Any) -> Mapping[str, Any]:
         raise InputError(
             f"The attributes of a span must be a mapping or a list, got {type(attributes).__name__}."
         )
-    return {each["key"]: _otlp_value(each.get("value")) for each in attributes if isinstance(each, Mapping)}
+    named = [each for each in attributes if isinstance(each, Mapping) and isinstance(each.get("key"), str)]
+    return {each["key"]: _otlp_value(each.get("value")) for each in named}
 
 
 def _otlp_value(value: Any) -> Any:
@@ -188,9 +191,11 @@ def _otlp_value(value: Any) -> Any:
         return value
     ((kind, inner),) = value.items()
     if kind == "arrayValue":
-        return [_otlp_value(each) for each in inner.get("values", ())]
+        return (
+            [_otlp_value(each) for each in _mappings(inner, "values")] if isinstance(inner, Mapping) else []
+        )
     if kind == "kvlistValue":
-        return _plain_attributes(inner.get("values", []))
+        return _plain_attributes(_mappings(inner, "values") if isinstance(inner, Mapping) else [])
     return inner
 
 
