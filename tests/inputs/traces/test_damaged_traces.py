@@ -59,6 +59,6 @@ def test_damaged_traces(name):
             try:
                 Prompt.from_trace(put(TRACES[name], path, value)).render_messages()
                 n_read += 1
-            except PertinentError as error:
-                assert str(error)
+            except PertinentError:
+                continue
     assert n_read > 0
