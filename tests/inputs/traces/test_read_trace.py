@@ -6,6 +6,7 @@ import pytest
 
 from pertinent import Prompt
 from pertinent.errors import FileError, InputError
+from pertinent.inputs.prompt_parts import PromptPart
 from pertinent.inputs.traces.read_trace import read_trace
 from tests.inputs.traces.examples import (
     CALL,
@@ -135,7 +136,7 @@ def test_files_that_are_no_traces(tmp_path):
     with pytest.raises(FileError, match="JSON lines"):
         Prompt.from_trace(path)
     path.write_text('"text"')
-    with pytest.raises(InputError, match="an empty list"):
+    with pytest.raises(InputError, match="but got str"):
         Prompt.from_trace(path)
 
 
@@ -166,3 +167,34 @@ def test_json_results_are_divided_into_their_entries():
         '{"text": "Bob keeps the map."}, ',
         '{"text": "Carl keeps the lamp."}',
     ]
+
+
+def test_turns_and_memory_are_numbered():
+    call = {"id": "m", "function": {"name": "load_memory", "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": "Hello, I am Ann."},
+        {"role": "assistant", "content": "Hello, Ann."},
+        {"role": "user", "content": "I lost the key. Who keeps the map?"},
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "m", "content": "Bob keeps the map."},
+        {"role": "assistant", "content": "Bob"},
+    ]
+    prompt = Prompt.from_trace(messages)
+    assert [(part.name, part.held) for part in prompt.parts] == [
+        ("user turn 1", False),
+        ("answer 1", False),
+        ("user turn 2, part 1", False),
+        ("user turn 2, part 2", True),
+        ("memory", False),
+    ]
+
+
+def test_parts_lie_in_their_messages():
+    messages = [{"role": "user", "content": "Who keeps the map?"}]
+    for part in (PromptPart(0, 3, 99, "a"), PromptPart(1, 0, 3, "a"), PromptPart(0, 3, 3, "a")):
+        with pytest.raises(InputError, match="part"):
+            Prompt(messages=messages, parts=[part]).render_messages()
+    with pytest.raises(InputError, match="`parts` require"):
+        Prompt("Who keeps the map?", parts=[PromptPart(0, 0, 3, "a")])
+    with pytest.raises(InputError, match="`continues` requires"):
+        Prompt(messages=messages, continues=True)

@@ -32,8 +32,11 @@ def read_trace(source: Any) -> Trace:
     """Return the trace in a list of messages, an export of spans, or a file of either."""
     if isinstance(source, Trace):
         return source
-    if isinstance(source, str | Path):
-        return _read_file(Path(source))
+    return _read_file(Path(source)) if isinstance(source, str | Path) else _read_data(source)
+
+
+def _read_data(source: Any) -> Trace:
+    """Return the trace in a list of messages or an export of spans."""
     source = list(source) if isinstance(source, tuple) else source
     messages = as_messages(source)
     if messages is not None:
@@ -61,7 +64,7 @@ def _read_file(path: Path) -> Trace:
         except (ValueError, RecursionError):
             raise FileError(f"The trace {str(path)!r} is neither JSON nor JSON lines: {error}") from None
     try:
-        return read_trace([] if isinstance(content, str) else content)
+        return _read_data(content)
     except InputError as error:
         raise InputError(f"{str(path)!r}: {error}") from error
 

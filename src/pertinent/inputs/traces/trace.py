@@ -190,7 +190,7 @@ def _other_answer(other: Any, *, is_call: bool) -> Any:
             "`rather_than` must be a text, a tool call with a name and arguments, or a message, but got "
             f"{safe_repr(other)}."
         )
-    ((call),) = read_messages([{"role": "assistant", "tool_calls": [other]}])[0]["tool_calls"]
+    (call,) = read_messages([{"role": "assistant", "tool_calls": [other]}])[0]["tool_calls"]
     return _assistant("", [call])
 
 
