@@ -100,14 +100,14 @@ class BayesianRegression(Explainer):
         return np.asarray(answer.gradients[0])
 
 
-class Effects(NamedTuple):
+class EffectPosterior(NamedTuple):
     """Posterior means and standard deviations of effects (features, columns)."""
 
     mean: Floats
     deviation: Floats
 
 
-def fit(masks: Masks, values: Floats, sizes: Floats) -> Effects:
+def fit(masks: Masks, values: Floats, sizes: Floats) -> EffectPosterior:
     """Return the posterior of the effects from masks (n, features), answers (n, columns) and expected sizes.
 
     With the singular value decomposition of the whitened masks, x K^(1/2) = U S Vᵀ, the posterior for each
@@ -132,4 +132,4 @@ def fit(masks: Masks, values: Floats, sizes: Floats) -> Effects:
     learned = directions**2 @ (singular[:, None] ** 2 / total)  # (features, candidates)
     left_over = np.maximum((root**2).sum(axis=1)[:, None] - learned, 0.0)
     variance = left_over[:, None] * squares / free + (means - mean[..., None]) ** 2
-    return Effects(mean, np.sqrt((variance * weights).sum(axis=-1)))
+    return EffectPosterior(mean, np.sqrt((variance * weights).sum(axis=-1)))
