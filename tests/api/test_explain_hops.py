@@ -56,6 +56,7 @@ def test_shares_are_combined_along_paths(hops):
 def test_steps_that_the_answer_does_not_depend_on_are_flagged(hops):
     assert hops.unused == ["reasoning 1", "reasoning 3"]
     assert "does not depend on reasoning 1, reasoning 3" in shown(hops)
+    assert "Held fixed: “Who keeps the map?”" in shown(hops)
 
 
 def shown(hops):

@@ -300,7 +300,7 @@ def _duration(seconds: float) -> str:
 
 
 def hops_notes(hops: Hops) -> list[str]:
-    """Return the steps without clear causes and those that were not used, and the notes on the trace."""
+    """Return notes on steps without clear causes, steps that were not used, and the trace."""
     notes = []
     explained = dict.fromkeys(hop.step for hop in hops.hops)
     if unclear := [step for step in explained if not hops.hops_of(step)]:
@@ -308,4 +308,5 @@ def hops_notes(hops: Hops) -> list[str]:
     if unused := hops.unused:
         few = f"{hops.target} does not depend on {', '.join(unused)} (shares below {hops.threshold:.0%})."
         notes.append(f"{few[:1].upper()}{few[1:]}")
-    return [*notes, *hops.notes]
+    held = dict.fromkeys(remark for e in hops.explanations for remark in e.input.remarks)
+    return [*notes, *held, *hops.notes]
