@@ -260,6 +260,22 @@ def test_the_form_of_a_model(client):
     assert "a &lt;b&gt; c</textarea>" in form
 
 
+def test_the_default_method_follows_the_kind_of_input(client):
+    sent = {"model": "writer", "kind": "text", "input": {"text": "x"}}
+    assert "selected" not in _method_options(client, sent | {"method": "shapley"})
+    assert next(iter(options(_method_options(client, sent), ""))) == "bayesian-regression"
+    assert 'value="lime"' in _selected(_method_options(client, sent | {"method": "lime"}))
+
+
+def _method_options(client, sent):
+    form = client.post("/api/form", json=sent).text
+    return form.partition('<select name="method">')[2].partition("</select>")[0]
+
+
+def _selected(listed):
+    return next(option for option in listed.split("<option ") if " selected" in option)
+
+
 def test_methods_that_cannot_explain_the_input_within_the_budget_are_disabled(client, served):
     form = {"model": "sentiment", "input": {"text": "word " * 18}, "budget": 500}
     methods = options(client.post("/api/methods", json=form).text, "")

@@ -536,7 +536,7 @@ def test_demo(run, tmp_path):
     assert not err
     assert str(tmp_path / "demo.html") in out.replace("\n", "")
     page = (tmp_path / "demo.html").read_text()
-    assert set(re.findall(r"according to ([\w-]+)", page)) == {"bayesian-regression", "shapley"}
+    assert set(re.findall(r"according to ([\w-]+)", page)) == {"shapley"}  # all models are a tiny classifier
     assert re.findall("<h2>(Input .) ", page) == [f"Input {i}" for i in range(8)]
     assert "cultivar" in page
     assert all(name in out for name in ("sentiment", "topics", "recall", "digits", "table", "diabetes"))

@@ -20,7 +20,7 @@ from pertinent.config.serialization import json_text
 from pertinent.errors import InputError, PertinentError, require, unknown
 from pertinent.explainers.base import DEFAULT_SPARSITIES, explainers, plan_budget
 from pertinent.inputs.base import Input
-from pertinent.inputs.modality import Modality, modality_named
+from pertinent.inputs.modality import Modality, modalities, modality_named
 from pertinent.models.base import Model
 from pertinent.outputs import column_index
 from pertinent.removals.base import removals
@@ -85,13 +85,16 @@ class ServedModel:
     def form_context(self, form: ExplainForm, kind: str | None) -> dict[str, Any]:
         """Return the context of the form's template: choices, and the fields of the input.
 
-        They are the fields of an example if the form has no input, or one of another `kind`.
+        They are the fields of an example if the form has no input, or one of another `kind`. The default
+        method of this kind becomes that of the model's.
         """
         with self.lock:
             modality, examples = self.modality, self._examples()
             fits = bool(form.input) and kind in (None, modality.name)
             fields = form.input if fits else next(iter(examples), {})
             form = replace(form, input=fields)
+            if kind in modalities and form.method == modality_named(kind).default_method:
+                form = replace(form, method=None)  # the default of another kind of input may differ
             return {
                 "served": self,
                 "kind": modality.name,
