@@ -8,6 +8,7 @@ import pytest
 import pertinent
 from pertinent.inputs.traces.read_trace import read_trace
 from tests.inputs.traces.examples import CHUNKS, MESSAGES, openinference
+from tests.models.lm_server import serving
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "run.json"
 
@@ -70,3 +71,12 @@ def test_bad_traces_are_named(run, tmp_path):
 
 def test_the_example_in_the_docs_is_a_trace():
     assert [step.name for step in read_trace(EXAMPLE).steps] == ["answer"]
+
+
+def test_endpoints_read_messages(run, path):
+    with serving() as start:
+        server = start(speaks=("completions", "chat"))
+        code, out, err = run("trace", str(path), "--model", f"{server.url}#tiny", "--budget", "8")
+    assert code == 0, err
+    assert "requests" in out
+    assert "retrieved chunk 2" in out

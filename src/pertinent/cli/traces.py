@@ -17,6 +17,7 @@ from pertinent.inputs.fixed_parts import NONE
 from pertinent.inputs.traces.read_trace import read_trace
 from pertinent.inputs.traces.trace import Trace
 from pertinent.models.base import Model
+from pertinent.models.endpoint import EndpointModel
 from pertinent.models.regeneration import PromptModel
 from pertinent.results.explanation import Explanations
 from pertinent.runs.request import default_method
@@ -45,7 +46,7 @@ def trace(args: Namespace, *, hops: bool = False) -> int:
     read = read_trace(args.trace)
     step = read.step(chosen["step"])
     (words["method"],) = load_methods([args.method or default_method("prompt")], args.set)
-    model = call_with(args, ModelFlags, model=args.model or DEFAULTS["prompt"]).load()
+    model = _reading_messages(call_with(args, ModelFlags, model=args.model or DEFAULTS["prompt"]).load())
     output.show(_outline(read))
     chosen_steps = read.steps[: read.steps.index(step) + 1] if hops else (step,)
     output.show(_estimate(model, [read.prompt_fields(each) for each in chosen_steps], words))
@@ -58,6 +59,14 @@ def trace(args: Namespace, *, hops: bool = False) -> int:
     explanations = Explanations([replace(explanation, id=step.name)])
     output.show_all(explanations)
     return conclude(1, output.write(explanations[0], explanations, title=_title(args, step.name)))
+
+
+def _reading_messages(model: Model) -> Model:
+    """Return the model; for an endpoint that would score texts, that of its chat, which reads messages."""
+    if not isinstance(model, EndpointModel):
+        return model
+    client = model.completions.client
+    return pertinent.wrap_endpoint(client.url, model=client.model, protocol="chat")
 
 
 def _estimate(model: Model, prompts: Sequence[Mapping[str, Any]], words: Mapping[str, Any]) -> str:
