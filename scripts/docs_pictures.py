@@ -36,6 +36,19 @@ BLAME = ("is a mess from start to finish", "is dull, slow and far too long")
 OPINIONS = [f"{subject} {predicate}." for subject in SUBJECTS for predicate in (*PRAISE, *BLAME)]
 LABELS = ["positive", "positive", "negative", "negative"] * len(SUBJECTS)
 
+CALL = {"id": "1", "function": {"name": "search", "arguments": '{"query": "map"}'}}
+RUN = [
+    {"role": "system", "content": "Use tools, and be brief."},
+    {"role": "user", "content": "Who keeps the map?"},
+    {"role": "assistant", "content": "There is a list of things.", "tool_calls": [CALL]},
+    {"role": "tool", "tool_call_id": "1", "content": "Ann: key\n\nBob: map\n\nCarl: lamp"},
+    {
+        "role": "assistant",
+        "reasoning_content": "Carl comes last.\nIt is Bob.",
+        "content": "Bob keeps the map.",
+    },
+]
+
 
 def draw_all(folder: Path) -> None:
     """Draw all pictures, except for those of pages without Chromium."""
@@ -99,7 +112,8 @@ def draw_all(folder: Path) -> None:
     prompt = pertinent.Prompt("Where does Nora live?", sources=sources)
     answer = pertinent.explain(pertinent.load("recall"), prompt, features="sentences")
     assert isinstance(answer, pertinent.Explanation)
-    cards(folder, {"explanation": review, "answer": answer})
+    thinking = pertinent.explain_hops(pertinent.wrap(agent, value="exact-match"), RUN, "leave-one-out")
+    cards(folder, {"explanation": review, "answer": answer, "agent": thinking})
     report(folder, several)
     web_pages(folder)
     study_page(folder)
@@ -116,7 +130,19 @@ def browser_page(width: int, height: int, scheme: Literal["light", "dark"] = "li
         browser.close()
 
 
-def cards(folder: Path, explanations: dict[str, pertinent.Explanation]) -> None:
+def agent(messages: list[dict[str, Any]]) -> str:
+    """Write the next step of `RUN`."""
+    text = str(messages)
+    if "It is Bob." in text:
+        return "Bob keeps the map."
+    if "Bob: map" in text:
+        return "It is Bob."
+    if "list of things" in text:
+        return 'search({"query": "map"})'
+    return "There is a list of things." if "tools" in text else "Somebody."
+
+
+def cards(folder: Path, explanations: dict[str, pertinent.Explanation | pertinent.Hops]) -> None:
     """Draw single explanations as notebooks show them, without what is folded, in light and dark."""
     style = "<style>body { margin: 0 } .pertinent details { display: none }</style>"
     schemes: dict[str, Literal["light", "dark"]] = {"": "light", "-dark": "dark"}

@@ -304,7 +304,7 @@ def hops_notes(hops: Hops) -> list[str]:
     notes = []
     explained = dict.fromkeys(hop.step for hop in hops.hops)
     if unclear := [step for step in explained if not hops.hops_of(step)]:
-        notes.append(f"No part has a clear positive effect on {', '.join(unclear)}: increase the budget.")
+        notes.append(f"No part has a clear positive effect on {', '.join(unclear)} at this budget.")
     if unused := hops.unused:
         few = f"{hops.target} does not depend on {', '.join(unused)} (shares below {hops.threshold:.0%})."
         notes.append(f"{few[:1].upper()}{few[1:]}")
