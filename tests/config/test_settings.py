@@ -76,7 +76,7 @@ def test_numbers_are_converted_to_the_declared_type():
         ({"sparsity": []}, "`sparsity` must be at least one share"),
         ({"batch_size": 0.5}, "`batch_size` must be a whole number or None"),
         ({"removal": 5}, "`removal` must be a string, a Removal or None, but got 5"),
-        ({"method": None}, "`method` must be a string, an Explainer or a Request, but got None"),
+        ({"method": 3}, "`method` must be a string, an Explainer, a Request or None, but got 3"),
         ({"features": 5}, "`features` must be"),
         ({"progress": "yes"}, "`progress` must be"),
         ({"out": 5}, "`out` must be a string, a Path or None"),

@@ -12,6 +12,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from pertinent.array_types import Ints
@@ -29,9 +30,7 @@ def original_positions(module: Any, positions: Ints, send: Callable[[Ints], Tens
 
     Nothing changes if the positions are those of whole texts, or if the module has no such bias.
     """
-    if module not in _PARTS:
-        _PARTS[module] = [part for part in module.modules() if all(hasattr(part, name) for name in NEEDED)]
-    parts = _PARTS[module]
+    parts = _parts(module)
     if not parts or (positions == np.arange(positions.shape[1])).all():
         yield
         return
@@ -43,6 +42,15 @@ def original_positions(module: Any, positions: Ints, send: Callable[[Ints], Tens
     finally:
         for part in parts:
             del part.compute_position_bias
+
+
+def _parts(module: Any) -> list[Any]:
+    """Return the modules with a bias of relative positions; a function of a network has none."""
+    if not isinstance(module, torch.nn.Module):
+        return []
+    if module not in _PARTS:
+        _PARTS[module] = [part for part in module.modules() if all(hasattr(part, name) for name in NEEDED)]
+    return _PARTS[module]
 
 
 class _Bias:
