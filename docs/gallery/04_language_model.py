@@ -15,8 +15,8 @@ text = "Ann keeps the key. Bob keeps the map. Dora keeps the lamp. Who keeps the
 pertinent.explain(model, text)
 
 # %%
-# The model wrote "Bob". The question is held fixed, and the score of a sentence is the log-likelihood of
-# that answer which is lost without it. Click a token of the answer to see what it depends on.
+# The model wrote "Bob". The question is held fixed, and the score of a sentence is its effect on
+# the log-odds of that answer. Click a token of the answer to see what it depends on.
 #
 # Retrieved documents are passed as sources. The tokenizer has a chat template, so sources and question are
 # sent as a chat message.
