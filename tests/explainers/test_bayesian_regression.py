@@ -13,6 +13,7 @@ from pertinent.engine.engine import Engine
 from pertinent.engine.job import Job
 from pertinent.errors import BudgetError, PertinentError
 from pertinent.explainers.bayesian_regression import DEVIATION, FLOOR, NOISES, BayesianRegression, fit
+from pertinent.models.gradients import token_gradients
 from pertinent.removals.base import removals
 from pertinent.testing.games import RecordedGame, play
 
@@ -113,6 +114,46 @@ def test_a_black_box_has_a_uniform_prior():
     assert e.details["prior"] == "uniform" and e.top(1)[0][0] == "bad"
     with pytest.raises(PertinentError, match="gradients"):
         pertinent.explain(classify, "a bad film", "bayesian-regression:prior=gradient", budget=20)
+
+
+@pytest.mark.parametrize("trouble", ["memory", "infinite"])
+def test_without_a_usable_gradient_the_prior_is_uniform(monkeypatch, trouble):
+    model = pertinent.load("recall")
+    prompt = Prompt("Who keeps the map?", sources=["Ann keeps the key.", "Bob keeps the map."], answer="Bob")
+
+    def no_memory(self):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    def infinite(self):
+        return lambda values, condition: torch.full_like(values, torch.inf)
+
+    if trouble == "memory":
+        monkeypatch.setattr(token_gradients, "pad_texts", no_memory)
+    else:
+        monkeypatch.setattr(token_gradients.base, "root_where", infinite(None))
+    e = pertinent.explain(model, prompt, "bayesian-regression", budget=12)
+    assert e.details["prior"] == "uniform" and e.top(1)[0][0] == "Bob keeps the map."
+    assert any("gradient cannot be computed" in warning for warning in e.warnings)
+    assert e.evaluations <= 12
+    with pytest.raises(PertinentError):
+        pertinent.explain(model, prompt, "bayesian-regression:prior=gradient", budget=12)
+
+
+def test_an_answer_that_is_certain():
+    """Its log-likelihood is 0 in floating point, so the slope of its log-odds is huge."""
+    model = pertinent.load("recall")
+    with torch.no_grad():
+        model.model.norm.weight.mul_(30)
+    model.forget()
+    prompt = Prompt("Who keeps the map?", sources=["Ann keeps the key.", "Bob keeps the map."], answer="Bob")
+    e = pertinent.explain(model, prompt, "bayesian-regression")
+    assert e.prediction.values[0] == 0 and e.top(1)[0][0] == "Bob keeps the map."
+    assert np.isfinite(e.scores).all() and np.isfinite(e.standard_errors).all()
+
+
+def test_the_default_number_of_masks():
+    method = BayesianRegression(prior="uniform")
+    assert [method.evaluations(d) for d in (2, 13, 600)] == [32, 52, 1000]
 
 
 def test_sizes_are_norms_summed_over_the_tokens_of_a_feature():

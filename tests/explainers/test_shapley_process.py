@@ -7,11 +7,10 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
-from pertinent.explainers.shapley import gaussian_process
+from pertinent.explainers.shapley import gaussian_process, quasi_newton
 from pertinent.explainers.shapley.gaussian_process import (
     CONSTANT,
     Prior,
-    climb,
     condition,
     estimate,
     fit,
@@ -20,6 +19,7 @@ from pertinent.explainers.shapley.gaussian_process import (
     noise_variances,
 )
 from pertinent.explainers.shapley.mask_design import spread_pairs
+from pertinent.explainers.shapley.quasi_newton import climb
 
 NONE = np.zeros((0, 9), dtype=bool)
 
@@ -85,7 +85,7 @@ def test_the_climb_finds_what_scipy_finds(monkeypatch):
     best = minimize(lambda p: [-part for part in log_posterior(p, x, odd, even)], start, jac=True)
     roughly = climb(lambda p: log_posterior(p, x, odd, even), start)
     assert log_posterior(roughly, x, odd, even)[0] > -best.fun - 1.0
-    monkeypatch.setattr(gaussian_process, "ENOUGH", 1e-9)
+    monkeypatch.setattr(quasi_newton, "ENOUGH", 1e-9)
     found = climb(lambda p: log_posterior(p, x, odd, even), start)
     assert log_posterior(found, x, odd, even)[0] == pytest.approx(-best.fun, abs=1e-4)
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
 from pertinent.array_types import Floats, Masks
 from pertinent.asks import Asking, Compute, PathGradients, Values
 from pertinent.config.settings import Range
-from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits, explainers
+from pertinent.errors import ModelError, PertinentError
+from pertinent.explainers.base import DEFAULT_BUDGET, Explainer, Finding, Steps, Task, Traits, explainers
 from pertinent.explainers.d_optimal import d_optimal_masks
+from pertinent.explainers.gradients import AT_THE_INPUT
 from pertinent.outputs import TINY
-
-AT_THE_INPUT: Floats = np.ones(1)
 
 DEVIATION = 0.3
 """Standard deviation of an effect around its expected size, relative to the root mean square of all sizes."""
@@ -27,7 +27,7 @@ NOISES = np.array([0.05, 0.1, 0.2, 0.4, 0.8])
 """Candidate standard deviations of what no linear model explains, in the same unit."""
 
 FEW = 32
-"""Smallest number of masks, within the budget, if `samples` is not set."""
+"""Smallest number of masks if neither `samples` nor the budget is set."""
 
 MASKS_PER_FEATURE = 4
 
@@ -49,10 +49,10 @@ class BayesianRegression(Explainer):
     Parameters
     ----------
     samples
-        Number of masks; by default 4 per feature, at least 32, within the budget.
+        Number of masks; by default the budget, and without one 4 per feature, at least 32, at most 1,000.
     prior
         ``"gradient"`` for expected sizes from the gradient, which costs two evaluations; ``"uniform"`` for
-        equal sizes; ``"auto"`` for the gradient if the model has one.
+        equal sizes; ``"auto"`` for the gradient if the model has one and it can be computed.
 
     Note
     ----
@@ -70,7 +70,8 @@ class BayesianRegression(Explainer):
 
     def evaluations(self, n_features: int) -> int:
         """Return the number of samples, plus a forward and a backward pass for a gradient."""
-        return (self.samples or max(FEW, MASKS_PER_FEATURE * n_features)) + self._gradient_cost
+        by_default = min(max(FEW, MASKS_PER_FEATURE * n_features), DEFAULT_BUDGET)
+        return (self.samples or by_default) + self._gradient_cost
 
     def min_budget(self, n_features: int) -> int:
         """Return the samples, or four, plus the evaluations of the gradient."""
@@ -83,21 +84,36 @@ class BayesianRegression(Explainer):
 
     def explain(self, task: Task) -> Steps:
         """Request the gradient and the masks, and fit the regression."""
-        sizes = yield from self._sizes(task)
-        spent = 0 if sizes is None else self._gradient_cost
+        details: dict[str, Any] = {"prior": "uniform"}
+        warnings: tuple[str, ...] = ()
+        expected: Floats = np.ones(task.n_features)
+        spent = 0
+        if self.prior == "gradient" or (self.prior == "auto" and task.model.has_gradients):
+            spent = self._gradient_cost
+            try:
+                expected = yield from _gradient_norms(task)
+                details = {"prior": "gradient"}
+            except PertinentError as error:  # such as too little memory, although the model can be evaluated
+                if self.prior == "gradient":
+                    raise
+                warnings = (f"The prior is uniform because the gradient cannot be computed: {error}",)
         masks = d_optimal_masks(self.samples or task.budget - spent, task.n_features, task.rng)
         values = yield Values(masks)
-        expected = np.ones(task.n_features) if sizes is None else sizes
         effects = yield Compute(partial(fit, masks, values, expected))
-        details = {"prior": "uniform" if sizes is None else "gradient"}
-        return Finding(scores=effects.mean.T, standard_errors=effects.deviation.T, details=details)
+        return Finding(
+            scores=effects.mean.T,
+            standard_errors=effects.deviation.T,
+            details=details,
+            warnings=warnings,
+        )
 
-    def _sizes(self, task: Task) -> Asking[Floats | None]:
-        """Return the gradient's norm for each feature; ``None`` without a gradient."""
-        if self.prior == "uniform" or (self.prior == "auto" and not task.model.has_gradients):
-            return None
-        answer = yield PathGradients(AT_THE_INPUT, task.target, times="norm")
-        return np.asarray(answer.gradients[0])
+
+def _gradient_norms(task: Task) -> Asking[Floats]:
+    """Return the gradient's norm for each feature; raise a `ModelError` if it is not finite."""
+    norms = (yield PathGradients(AT_THE_INPUT, task.target, times="norm")).gradients[0]
+    if not np.isfinite(norms).all():
+        raise ModelError("it is not finite.")
+    return np.asarray(norms)
 
 
 class EffectPosterior(NamedTuple):

@@ -28,7 +28,7 @@ _PARTS: WeakKeyDictionary[Any, list[Any]] = WeakKeyDictionary()
 def original_positions(module: Any, positions: Ints, send: Callable[[Ints], Tensor]) -> Iterator[None]:
     """Compute relative biases from the positions (rows, tokens) while the module runs.
 
-    Nothing changes if the positions are those of whole texts, or if the module has no such bias.
+    Whole texts, and modules without such a bias, are computed as usual.
     """
     parts = _parts(module)
     if not parts or (positions == np.arange(positions.shape[1])).all():
