@@ -121,16 +121,16 @@ def test_without_a_usable_gradient_the_prior_is_uniform(monkeypatch, trouble):
     model = pertinent.load("recall")
     prompt = Prompt("Who keeps the map?", sources=["Ann keeps the key.", "Bob keeps the map."], answer="Bob")
 
-    def no_memory(self):
+    def no_memory(*_):
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    def infinite(self):
-        return lambda values, condition: torch.full_like(values, torch.inf)
+    def infinite(values, condition):
+        return torch.full_like(values, torch.inf)
 
     if trouble == "memory":
         monkeypatch.setattr(token_gradients, "pad_texts", no_memory)
     else:
-        monkeypatch.setattr(token_gradients.base, "root_where", infinite(None))
+        monkeypatch.setattr(token_gradients.base, "root_where", infinite)
     e = pertinent.explain(model, prompt, "bayesian-regression", budget=12)
     assert e.details["prior"] == "uniform" and e.top(1)[0][0] == "Bob keeps the map."
     assert any("gradient cannot be computed" in warning for warning in e.warnings)
@@ -143,7 +143,7 @@ def test_an_answer_that_is_certain():
     """Its log-likelihood is 0 in floating point, so the slope of its log-odds is huge."""
     model = pertinent.load("recall")
     with torch.no_grad():
-        model.model.norm.weight.mul_(30)
+        model.model.model.norm.weight.mul_(30)
     model.forget()
     prompt = Prompt("Who keeps the map?", sources=["Ann keeps the key.", "Bob keeps the map."], answer="Bob")
     e = pertinent.explain(model, prompt, "bayesian-regression")
